@@ -1,0 +1,310 @@
+"""Casts at one super-node: requests go down, custody comes back at once, answers merge on the way up.
+
+A cast is content-blind: what to do locally and how to merge answers is handed in. A repeated request is answered from
+memory or joined to the open one, so repeating is harmless. Every half has one slot: the first answer fills it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from p2psub.casts import spread
+from p2psub.config import CubeConfig
+from p2psub.model.content import Guarantee
+from p2psub.model.graycode import WHOLE, Prefix
+from p2psub.model.ids import CastId, Contact, NodeId
+from p2psub.model.messages.casts import (
+    Answer,
+    CastRefused,
+    ChangeCast,
+    ChangePayload,
+    ChangeSummary,
+    Custody,
+    EventCast,
+    EventPayload,
+    EventSummary,
+)
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.overlay.directory import Directory
+from p2psub.overlay.hypercube import Hypercube
+from p2psub.overlay.liveness import Liveness
+
+Payload = ChangePayload | EventPayload
+Summary = ChangeSummary | EventSummary
+
+
+class Local(Protocol):
+    """What a cast means to this cluster; `answer_locally` is called in its own time."""
+
+    def take(self, cast: CastId, payload: Payload, part: Prefix) -> None: ...
+
+
+@dataclass(slots=True)
+class _Half:
+    """One sibling half that we handed on."""
+
+    payload: Payload
+    holder: Contact | None = None
+    sent_tick: int = 0
+    tries: int = 0
+    in_custody: bool = False
+    summary: Summary | None = None
+
+
+@dataclass(slots=True)
+class _OpenCast:
+    id: CastId
+    subcube: Prefix
+    payload: Payload
+    hops: int
+    opened_tick: int
+    parents: dict[NodeId, Contact] = field(default_factory=dict)
+    done: Callable[[Summary, bool], None] | None = None
+    halves: dict[Prefix, _Half] = field(default_factory=dict)
+    local: Summary | None = None
+
+
+_Name = tuple[CastId, Prefix]
+
+
+class Casts:
+    """All casts that pass through this super-node."""
+
+    def __init__(
+        self, step: Step, config: CubeConfig, cube: Hypercube, directory: Directory, liveness: Liveness, local: Local
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._cube = cube
+        self._directory = directory
+        self._liveness = liveness
+        self._local = local
+        self._tick = 0
+        self._sequence = 0
+        self._open: dict[_Name, _OpenCast] = {}
+        self._answered: dict[_Name, tuple[int, Summary]] = {}
+
+    # Starting and answering
+
+    def start(self, payload: Payload, done: Callable[[Summary, bool], None]) -> CastId:
+        """Cast to the whole cube; `done` gets the merged summary, and whether it is complete."""
+        self._sequence += 1
+        id_ = CastId(self._step.me.id, self._step.incarnation, self._sequence)
+        self._step.record(Kind.CAST, cast=id_, reason=type(payload).__name__)
+        cast = _OpenCast(id_, WHOLE, payload, 0, self._tick, done=done)
+        self._launch(cast)
+        return id_
+
+    def answer_locally(self, cast: CastId, summary: Summary) -> None:
+        """Our own cluster's part is done."""
+        for name in [name for name in self._open if name[0] == cast]:
+            open_cast = self._open[name]
+            if open_cast.local is None:
+                open_cast.local = summary
+                self._finish_if_whole(open_cast)
+
+    def progress(self, cast: CastId) -> Summary:
+        """What is known so far of a cast that we started."""
+        open_cast = self._open.get((cast, WHOLE))
+        if open_cast is None:
+            return ChangeSummary((), 0, 0, 0)
+        return self._summary(open_cast)
+
+    def abandon(self) -> None:
+        """We rule no more: whoever waits for us must ask our successor."""
+        for cast in self._open.values():
+            for parent in cast.parents.values():
+                self._step.send(parent, CastRefused(cast.id, cast.subcube, self._directory.entries()))
+        self._open.clear()
+
+    def on_cast(self, peer: Contact, asked: ChangeCast | EventCast) -> None:
+        name = (asked.id, asked.subcube)
+        own = self._own_prefix()
+        if own is None or not spread.is_mine(own, asked.subcube):
+            self._step.send(peer, CastRefused(asked.id, asked.subcube, self._directory.entries()))
+            return
+        if _wants_answer(asked.payload):
+            self._step.send(peer, Custody(asked.id, asked.subcube))
+        if name in self._answered:
+            self._count_duplicate(peer, asked)
+            self._step.send(peer, Answer(asked.id, asked.subcube, self._answered[name][1]))
+        elif name in self._open:
+            self._count_duplicate(peer, asked)
+            self._open[name].parents[peer.id] = peer
+        else:
+            self._step.record(Kind.RECEIVE, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops)
+            cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._tick, {peer.id: peer})
+            self._launch(cast)
+
+    def _count_duplicate(self, peer: Contact, asked: ChangeCast | EventCast) -> None:
+        self._step.record(Kind.DUPLICATE, cast=asked.id, peer=peer.id, prefix=asked.subcube, reason="cast_repeated")
+
+    # Walking down
+
+    def _launch(self, cast: _OpenCast) -> None:
+        own = self._own_prefix()
+        if own is None:
+            if cast.done is not None:
+                cast.done(_merge(cast.payload, []), False)
+            return
+        self._open[cast.id, cast.subcube] = cast
+        for _, half in spread.halves(own, cast.subcube):
+            self._hand_on(cast, half)
+        filling = self._cube.filling
+        if filling is not None:
+            # The founder of our other half cannot answer yet for itself: we hand on, and answer for both.
+            self._hand_on(cast, filling.prefix, filling.founder)
+        part = own if own.startswith(cast.subcube) else cast.subcube
+        if _has_local_part(cast.payload, part):
+            self._local.take(cast.id, cast.payload, part)
+        else:
+            cast.local = _merge(cast.payload, [])
+        self._finish_if_whole(cast)
+
+    def _hand_on(self, cast: _OpenCast, half: Prefix, founder: Contact | None = None) -> None:
+        payload = _restricted(cast.payload, half)
+        if payload is not None:
+            cast.halves[half] = _Half(payload)
+            self._send_half(cast, half, founder)
+
+    def _send_half(self, cast: _OpenCast, half: Prefix, founder: Contact | None = None) -> None:
+        slot = cast.halves[half]
+        receiver = founder or self._receiver(half, slot.tries)
+        slot.holder, slot.sent_tick, slot.in_custody = receiver, self._tick, False
+        slot.tries += 1
+        if receiver is None:
+            return
+        self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, count=slot.tries)
+        if isinstance(slot.payload, ChangePayload):
+            self._step.send(receiver, ChangeCast(cast.id, half, slot.payload, cast.hops + 1))
+        else:
+            self._step.send(receiver, EventCast(cast.id, half, slot.payload, cast.hops + 1))
+            if not _wants_answer(slot.payload):
+                slot.summary = EventSummary(())
+
+    def _receiver(self, half: Prefix, tries: int) -> Contact | None:
+        """The neighbour across that dimension first; then everybody else there, in turn."""
+        own = self._own_prefix()
+        assert own is not None
+        entries = {entry.prefix: entry.super_node for entry in self._directory.present()}
+        first = spread.neighbour(own, len(half) - 1, entries) if len(half) <= len(own) else None
+        line = [entries[first]] if first is not None and first in entries else []
+        line += [contact for contact in self._directory.contacts_in(half) if contact not in line]
+        line = [c for c in line if c.id != self._step.me.id]
+        live = [contact for contact in line if not self._liveness.is_dead(contact.id)] or line
+        return live[tries % len(live)] if live else None
+
+    # Walking up
+
+    def on_custody(self, peer: Contact, custody: Custody) -> None:
+        slot = self._slot(custody.id, custody.subcube)
+        if slot is not None and slot.holder is not None and slot.holder.id == peer.id:
+            slot.in_custody = True
+
+    def on_answer(self, peer: Contact, answer: Answer) -> None:
+        cast = self._cast_with_half(answer.id, answer.subcube)
+        if cast is None or cast.halves[answer.subcube].summary is not None:
+            self._step.record(
+                Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason="late_answer"
+            )
+            return
+        cast.halves[answer.subcube].summary = answer.summary
+        self._finish_if_whole(cast)
+
+    def on_cast_refused(self, _: Contact, refused: CastRefused) -> None:
+        """Somebody else owns that half now: learn who, and let the next tick try again."""
+        self._directory.merge(refused.entries)
+        slot = self._slot(refused.id, refused.subcube)
+        if slot is not None:
+            slot.in_custody = False
+
+    def _slot(self, cast: CastId, half: Prefix) -> _Half | None:
+        found = self._cast_with_half(cast, half)
+        return None if found is None else found.halves[half]
+
+    def _cast_with_half(self, cast: CastId, half: Prefix) -> _OpenCast | None:
+        for (id_, _), open_cast in self._open.items():
+            if id_ == cast and half in open_cast.halves:
+                return open_cast
+        return None
+
+    def _finish_if_whole(self, cast: _OpenCast) -> None:
+        if cast.local is None or any(half.summary is None for half in cast.halves.values()):
+            return
+        self._close(cast, is_whole=True)
+
+    def _close(self, cast: _OpenCast, is_whole: bool) -> None:
+        if self._open.pop((cast.id, cast.subcube), None) is None:
+            return
+        summary = self._summary(cast)
+        if is_whole and _wants_answer(cast.payload):
+            self._answered[cast.id, cast.subcube] = (self._tick, summary)
+            for parent in cast.parents.values():
+                self._step.send(parent, Answer(cast.id, cast.subcube, summary))
+        if cast.done is not None:
+            cast.done(summary, is_whole)
+
+    def _summary(self, cast: _OpenCast) -> Summary:
+        parts = [cast.local, *(half.summary for half in cast.halves.values())]
+        return _merge(cast.payload, [part for part in parts if part is not None])
+
+    # Time
+
+    def tick(self) -> None:
+        """Send again what nobody took custody of, or whose holder died; never because an answer is slow."""
+        self._tick += 1
+        for cast in list(self._open.values()):
+            if self._tick - cast.opened_tick > self._config.cast_ticks_max:
+                self._close(cast, is_whole=False)
+                continue
+            for half, slot in cast.halves.items():
+                if slot.summary is None and self._is_stuck(slot):
+                    self._send_half(cast, half)
+        if self._tick % 20 == 0:
+            oldest = self._tick - self._config.remember_ticks
+            self._answered = {name: kept for name, kept in self._answered.items() if kept[0] >= oldest}
+
+    def _is_stuck(self, slot: _Half) -> bool:
+        if slot.in_custody and slot.holder is not None:
+            return self._liveness.is_dead(slot.holder.id)
+        return self._tick - slot.sent_tick >= self._config.custody_ticks
+
+    def _own_prefix(self) -> Prefix | None:
+        entry = self._cube.entry
+        if entry is not None:
+            return entry.prefix
+        return None if self._cube.granted is None else self._cube.granted.prefix
+
+
+def _wants_answer(payload: Payload) -> bool:
+    if isinstance(payload, ChangePayload):
+        return True
+    return payload.timed.event.guarantee is Guarantee.EFFECTIVELY_ONCE
+
+
+def _restricted(payload: Payload, half: Prefix) -> Payload | None:
+    """The part of a payload that concerns `half`; None if it concerns nobody there."""
+    if isinstance(payload, ChangePayload):
+        return payload
+    targets = tuple(target for target in payload.targets if spread.has_target(half, [target[1]]))
+    return EventPayload(payload.timed, targets) if targets else None
+
+
+def _has_local_part(payload: Payload, part: Prefix) -> bool:
+    return _restricted(payload, part) is not None
+
+
+def _merge(payload: Payload, parts: list[Summary]) -> Summary:
+    """One summary out of those of the parts."""
+    if isinstance(payload, ChangePayload):
+        votes = [part for part in parts if isinstance(part, ChangeSummary)]
+        return ChangeSummary(
+            covered=tuple(prefix for vote in votes for prefix in vote.covered),
+            granted=sum(vote.granted for vote in votes),
+            refused=sum(vote.refused for vote in votes),
+            retained=sum(vote.retained for vote in votes),
+        )
+    return EventSummary(tuple(o for part in parts if isinstance(part, EventSummary) for o in part.outcomes))

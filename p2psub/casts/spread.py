@@ -1,0 +1,38 @@
+"""How a cast walks the cube: who covers what. Pure arithmetic on prefixes.
+
+A message names the subcube its receiver must cover. The receiver keeps its own part and hands every sibling half inside
+that subcube to the neighbour there. In a complete cube this is the rule of Hyper 2.1, "only dimensions above the one it
+came by": every label is reached exactly once, with N-1 messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from p2psub.model.graycode import Prefix, contains, overlaps, owns_label, padded_flip, sibling_half
+
+
+def halves(own: Prefix, subcube: Prefix) -> list[tuple[int, Prefix]]:
+    """The dimensions beyond `subcube` and the sibling halves across them, which `own` must hand on."""
+    return [(d, sibling_half(own, d)) for d in range(len(subcube), len(own))]
+
+
+def neighbour(own: Prefix, dimension: int, prefixes: Iterable[Prefix]) -> Prefix | None:
+    """Who owns our label with bit `dimension` flipped; None if nobody does."""
+    label = padded_flip(own, dimension)
+    return next((prefix for prefix in prefixes if owns_label(prefix, label)), None)
+
+
+def inside(half: Prefix, prefixes: Iterable[Prefix]) -> list[Prefix]:
+    """Everybody who could take a cast for `half`: spare contacts for when the neighbour is silent."""
+    return [prefix for prefix in prefixes if overlaps(prefix, half)]
+
+
+def is_mine(own: Prefix, subcube: Prefix) -> bool:
+    """Whether the owner of `own` may take a cast for `subcube` at all."""
+    return overlaps(own, subcube)
+
+
+def has_target(half: Prefix, targets: Iterable[Prefix]) -> bool:
+    """Whether a multicast must enter `half`."""
+    return any(contains(half, target) or contains(target, half) for target in targets)

@@ -1,0 +1,205 @@
+"""`p2psub sim`: run the overlay in the simulator, and judge it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from p2psub.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sims.scenarios.run import Report
+    from sims.scenarios.scenario import Scenario
+
+EXIT_CONFIG = 1
+EXIT_VIOLATION = 3
+
+app = typer.Typer(no_args_is_help=True, help="Deterministic simulations.")
+
+
+@app.callback()
+def simulations() -> None:
+    """Deterministic simulations."""
+
+
+@app.command()
+def overlay(
+    clusters: Annotated[int | None, typer.Option(help="How many rings.  [default: 8]")] = None,
+    members: Annotated[int | None, typer.Option(help="Peers per ring.  [default: 8]")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Virtual seconds per seed.  [default: 200]")] = None,
+    seeds: Annotated[str, typer.Option(help="A..B (both included), or a list like 1,5,9.")] = "0..3",
+    faults: Annotated[str | None, typer.Option(help="Comma-separated faults, or 'none'.")] = None,
+    schedules: Annotated[str | None, typer.Option(help="Adversarial schedules by name, 'mixed', or 'none'.")] = None,
+    scenario: Annotated[Path | None, typer.Option(help="A scenario file (TOML); options override it.")] = None,
+    codec_share: Annotated[int, typer.Option(help="One transmission in so many goes through the codec; 0: none.")] = 50,
+    jobs: Annotated[int, typer.Option(help="Processes; 0: one per core.")] = 0,
+    trace_out: Annotated[Path | None, typer.Option(help="Write the trace here as JSON lines (one seed only).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Simulate whole overlays under faults, one per seed, and check every promise."""
+    from sims.scenarios.campaign import Job, figures, reports  # noqa: PLC0415, the node's CLI must not load simulations
+
+    try:
+        numbers = read_seeds(seeds)
+        plan = _plan(scenario, clusters, members, seconds, faults, schedules)
+        if trace_out is not None and len(numbers) != 1:
+            raise ConfigError("trace_out", "a trace is of one seed; give one with --seeds")
+    except ConfigError as error:
+        print(f"p2psub: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_CONFIG) from error
+    work = [Job(plan, number, codec_share, keep_entries=trace_out is not None) for number in numbers]
+    done: list[Report] = []
+    with _progress(len(work)) as progress:
+        task = progress.add_task("seeds", total=len(work))
+        for report in reports(work, jobs or os.cpu_count() or 1):
+            done.append(report)
+            failed = sum(bool(one.findings) for one in done)
+            progress.update(task, advance=1, description=f"seeds ({failed} failed)" if failed else "seeds")
+    if trace_out is not None:
+        _write_trace(trace_out, done[0])
+    summary = figures(done)
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        _print_table(summary)
+    broken = sorted((report for report in done if report.findings), key=lambda report: report.seed)
+    for report in broken:
+        _explain(report, plan, codec_share, scenario)
+    if broken:
+        raise typer.Exit(EXIT_VIOLATION)
+
+
+def read_seeds(text: str) -> list[int]:
+    """Seeds as written: '0..199', '7', or '1,5,10..12'."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        if not first.isdigit() or (dots and not last.isdigit()):
+            raise ConfigError("seeds", f"{part!r} is neither a number nor a range like 0..199")
+        numbers.extend(range(int(first), int(last if dots else first) + 1))
+    if not numbers:
+        raise ConfigError("seeds", f"{text!r} holds no seed")
+    return numbers
+
+
+def _plan(
+    file: Path | None,
+    clusters: int | None,
+    members: int | None,
+    seconds: float | None,
+    faults: str | None,
+    schedules: str | None,
+) -> Scenario:
+    from sims.scenarios.scenario import Scenario, read_scenario  # noqa: PLC0415
+    from sims.scenarios.schedules import SCHEDULES  # noqa: PLC0415
+
+    base = Scenario() if file is None else read_scenario(file)
+    plan = dataclasses.replace(
+        base,
+        clusters=base.clusters if clusters is None else clusters,
+        members=base.members if members is None else members,
+        seconds=base.seconds if seconds is None else seconds,
+        faults=base.faults if faults is None else _names(faults),
+        schedules=base.schedules if schedules is None else _names(schedules),
+    )
+    for name in plan.schedules:
+        if name != "mixed" and name not in SCHEDULES:
+            raise ConfigError("schedules", f"{name!r} is none of mixed, {', '.join(SCHEDULES)}")
+    return plan
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip() not in ("", "none"))
+
+
+def _progress(total: int) -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=total < 2 or not console.is_terminal,
+    )
+
+
+def _print_table(summary: dict[str, object]) -> None:
+    table = Table(show_header=False, title="overlay simulation")
+    for name, value in summary.items():
+        if name == "violations":
+            value = len(value) if isinstance(value, list) else value  # noqa: PLW2901
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    Console().print(table)
+
+
+def _explain(report: Report, plan: Scenario, codec_share: int, file: Path | None) -> None:
+    """Everything one needs to see a failing seed fail again."""
+    from sims.checkers.evidence import shown  # noqa: PLC0415
+
+    first = report.findings[0]
+    command = ["p2psub", "sim", "overlay", "--clusters", str(plan.clusters), "--members", str(plan.members)]
+    command += ["--seconds", f"{plan.seconds:g}", "--seeds", str(report.seed)]
+    command += ["--faults", ",".join(plan.faults) or "none", "--schedules", ",".join(plan.schedules) or "none"]
+    command += ["--codec-share", str(codec_share), *([] if file is None else ["--scenario", str(file)])]
+    at = "" if first.at_us is None else f" at {first.at_us / 1e6:.3f} s"
+    lines = [
+        f"seed {report.seed} failed: {len(report.findings)} violations, first {first.invariant}{at}: {first.text}",
+        f"  record:    {'-' if first.record is None else shown(first.record)}",
+        f"  commit:    {_commit()}",
+        f"  options:   {dataclasses.asdict(plan)}",
+        f"  schedules: {', '.join(report.schedules) or '-'}",
+        f"  digest:    {report.digest}",
+        f"  replay:    {shlex.join(command)}",
+    ]
+    print("\n".join(lines), file=sys.stderr)
+
+
+def _commit() -> str:
+    """The commit that ran, as far as git knows."""
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).parent,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return said.stdout.strip()
+
+
+def _write_trace(path: Path, report: Report) -> None:
+    with path.open("w", encoding="utf-8") as out:
+        for at_us, record in report.entries:
+            fields = msgspec.to_builtins(record, builtin_types=(bytes,))
+            out.write(json.dumps({"at_us": at_us, **_plain(fields)}) + "\n")
+
+
+def _plain(value: object) -> dict[str, object]:
+    assert isinstance(value, dict)
+    return {str(name): _readable(part) for name, part in value.items()}
+
+
+def _readable(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return _plain(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_readable(part) for part in value]
+    return value

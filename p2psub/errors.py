@@ -1,0 +1,35 @@
+"""What can go wrong, by whose fault. Our own bugs are `assert`s; refusals inside the cores are values, not errors."""
+
+from __future__ import annotations
+
+
+class P2psubError(Exception):
+    """Root of every error that p2psub raises on purpose."""
+
+
+class ConfigError(P2psubError):
+    """A setting is missing or impossible; `field` is its path."""
+
+    def __init__(self, field: str, advice: str) -> None:
+        super().__init__(f"{field}: {advice}")
+        self.field = field
+
+
+class PeerFault(P2psubError):
+    """The other side broke the protocol: close that link, count it, go on."""
+
+
+class FrameError(PeerFault):
+    """Bytes that are no frame of ours: wrong magic, length or checksum."""
+
+
+class OversizedFrame(FrameError):
+    """A length above the cap; refused before anything is allocated."""
+
+
+class UnknownVersion(PeerFault):
+    """No protocol version in common."""
+
+
+class MalformedMessage(PeerFault):
+    """A sound frame whose content is no message of ours."""

@@ -1,0 +1,50 @@
+"""Numbered changes: how subscriptions come to stand in every cluster, in one order per reign."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import msgspec
+
+from p2psub.model.content import Subscription
+from p2psub.model.ids import ClusterId, Epoch
+
+
+class Stream(NamedTuple):
+    """The changes that one super-node numbered in one reign."""
+
+    cluster: ClusterId
+    epoch: Epoch
+
+
+class ChangeNumber(NamedTuple):
+    """A change's place in its stream; numbers start at 1 and have no gaps."""
+
+    stream: Stream
+    n: int
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True):
+    """One numbered change of the subscription set."""
+
+    number: ChangeNumber
+    subscription: Subscription
+
+
+Vector = tuple[tuple[Stream, int], ...]
+"""For each stream, sorted, the highest number below which none is missing."""
+
+
+def lowest_common(vectors: list[dict[Stream, int]]) -> dict[Stream, int]:
+    """What every one of the vectors contains."""
+    first, *rest = vectors
+    return {s: low for s, n in first.items() if (low := min([n, *(other.get(s, 0) for other in rest)]))}
+
+
+def vector_digest(vector: dict[Stream, int]) -> bytes:
+    """Short hash by which two nodes see that they hold different changes."""
+    hasher = hashlib.blake2b(digest_size=8)
+    for (cluster, epoch), n in sorted(vector.items()):
+        hasher.update(f"{cluster} {epoch.counter} {epoch.node.hex()} {n};".encode())
+    return hasher.digest()

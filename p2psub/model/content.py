@@ -1,0 +1,155 @@
+"""What is published and what is wanted: typed events and typed filters (MTEP 1.1)."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from datetime import UTC, datetime
+
+import msgspec
+
+from p2psub.model.ids import ClusterId, EventId, Key, SubscriptionId, key_of_shard, key_of_topic
+from p2psub.model.instants import Micros
+
+
+class Moment(msgspec.Struct, frozen=True, order=True):
+    """A date and time as content: microseconds since 1970 in UTC, so that zones do not matter to a comparison."""
+
+    us: int
+
+    @classmethod
+    def of(cls, date: datetime) -> Moment:
+        """The moment of a date; one without a zone is taken as UTC."""
+        aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+        since = aware - datetime(1970, 1, 1, tzinfo=UTC)
+        return cls((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+
+
+Value = bool | int | float | str | Moment | frozenset[int | str]
+"""A content value: int, float, string, bool, date, or a set of ints or strings."""
+
+TOPIC = "topic"
+"""The attribute whose value is the event's key (the keyword that Hyper 3.1 hashes)."""
+
+PINNED_TOPICS_MAX = 8
+"""A filter that names more topics than this goes to a wildcard shard: one record instead of many. A guess."""
+
+
+class Operator(enum.StrEnum):
+    """Comparisons of MTEP 1.1; prefix and suffix are its >* and <*."""
+
+    LESS = "<"
+    LESS_EQUAL = "<="
+    EQUAL = "="
+    UNEQUAL = "<>"
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+    PREFIX = "prefix"
+    SUFFIX = "suffix"
+    CONTAINS = "contains"
+    IN = "in"
+    SUBSET = "subset"
+    PROPER_SUBSET = "proper_subset"
+
+
+class Predicate(msgspec.Struct, frozen=True, array_like=True):
+    """One attribute filter (a, op, c)."""
+
+    attribute: str
+    operator: Operator
+    constant: Value
+
+
+class Filter(msgspec.Struct, frozen=True, array_like=True):
+    """A disjunction of conjunctions; one empty conjunction wants every event."""
+
+    terms: tuple[tuple[Predicate, ...], ...] = ((),)
+
+
+class Guarantee(enum.StrEnum):
+    """What `publish` promises: stored, retried and de-duplicated, or straight through."""
+
+    EFFECTIVELY_ONCE = "effectively_once"
+    AT_MOST_ONCE = "at_most_once"
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True):
+    """A published event. `retain_us` is its retention class: 0 keeps nothing once it is discharged (QoS 3.1)."""
+
+    id: EventId
+    topic: str
+    attributes: dict[str, Value]
+    body: bytes = b""
+    retain_us: int = 0
+    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+
+    @property
+    def key(self) -> Key:
+        return key_of_topic(self.topic)
+
+
+class SubscriptionState(enum.StrEnum):
+    """Active until its peer, or the end of its peer's lease, ends it."""
+
+    ACTIVE = "active"
+    ENDED = "ended"
+
+
+class Subscription(msgspec.Struct, frozen=True, array_like=True):
+    """One record per subscription; of two records with one id the higher version stands."""
+
+    id: SubscriptionId
+    version: int
+    state: SubscriptionState
+    cluster: ClusterId
+    filter: Filter
+    replay: bool = False
+
+
+class Timed(msgspec.Struct, frozen=True, array_like=True):
+    """An event on its way, with the age that each hop advances: no clock but the hop's own is consulted."""
+
+    event: Event
+    age_us: Micros
+
+
+def pinned_topics(wanted: Filter) -> tuple[str, ...]:
+    """The topics that a filter pins, sorted; empty if some term would take any topic."""
+    topics: dict[str, None] = {}
+    for term in wanted.terms:
+        named = _topics_of_term(term)
+        if not named:
+            return ()
+        topics.update(dict.fromkeys(named))
+    return tuple(sorted(topics)) if len(topics) <= PINNED_TOPICS_MAX else ()
+
+
+def _topics_of_term(term: tuple[Predicate, ...]) -> list[str]:
+    for predicate in term:
+        if predicate.attribute == TOPIC:
+            if predicate.operator is Operator.EQUAL and isinstance(predicate.constant, str):
+                return [predicate.constant]
+            if predicate.operator is Operator.IN and isinstance(predicate.constant, frozenset):
+                return [str(topic) for topic in predicate.constant]
+    return []
+
+
+def keys_of(subscription: Subscription, shards: int) -> tuple[Key, ...]:
+    """Where a subscription is stored: at its topics, else at one wildcard shard."""
+    topics = pinned_topics(subscription.filter)
+    if topics:
+        return tuple(key_of_topic(topic) for topic in topics)
+    return (key_of_shard(shard_of(subscription.id, shards)),)
+
+
+def shard_of(subscription: SubscriptionId, shards: int) -> int:
+    """The wildcard shard of a subscription that pins no topic."""
+    name = subscription.node + subscription.incarnation.to_bytes(8, "big") + subscription.sequence.to_bytes(8, "big")
+    return hashlib.sha256(name).digest()[0] % shards
+
+
+def content_hash(event: Event) -> bytes:
+    """Hash of everything an application sees of an event, to compare both ends (S4)."""
+    attributes = sorted(event.attributes.items())
+    plain = [(name, sorted(map(repr, value)) if isinstance(value, frozenset) else value) for name, value in attributes]
+    return hashlib.sha256(msgspec.msgpack.encode((event.id, event.topic, plain, event.body))).digest()[:16]

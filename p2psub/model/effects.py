@@ -1,0 +1,170 @@
+"""The step contract: what a driver hands to a node, and what the node asks its driver to do.
+
+    effects = node.step(inputs, now)
+
+`now` never runs backwards. Effects are performed in order, before the next step.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from p2psub.model.content import Event, Filter, Guarantee, Value
+from p2psub.model.ids import Contact, NodeId, SubscriptionId
+from p2psub.model.instants import Micros, Stamp
+from p2psub.model.messages import Message
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
+from p2psub.model.records import Record
+
+
+class Received(msgspec.Struct, frozen=True):
+    """Messages of one peer, in the order it sent them, with its hybrid clock when it did."""
+
+    peer: Contact
+    messages: list[Message]
+    stamp: Stamp
+
+
+class TimerFired(msgspec.Struct, frozen=True):
+    """The timer that was set last has fired."""
+
+
+class LinkUp(msgspec.Struct, frozen=True):
+    """A link is open, and takes `credit` bytes before the first LinkReady."""
+
+    peer: Contact
+    credit: int
+
+
+class LinkReady(msgspec.Struct, frozen=True):
+    """The link has sent what it was given, and takes `credit` bytes more."""
+
+    peer: NodeId
+    credit: int
+
+
+class LinkLost(msgspec.Struct, frozen=True):
+    """The link is gone, or could not be opened; what was not yet received is lost."""
+
+    peer: NodeId
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """Every Persist up to `number` is durable."""
+
+    number: int
+
+
+class SubscribeCommand(msgspec.Struct, frozen=True):
+    """An application subscribes; it takes `window` items before it must say Took."""
+
+    number: int
+    filter: Filter
+    replay: bool = False
+    window: int = 1 << 30
+
+
+class UnsubscribeCommand(msgspec.Struct, frozen=True):
+    """An application has seen enough."""
+
+    number: int
+    subscription: SubscriptionId
+
+
+class PublishCommand(msgspec.Struct, frozen=True):
+    """An application publishes."""
+
+    number: int
+    topic: str
+    attributes: dict[str, Value]
+    body: bytes = b""
+    retain_us: int = 0
+    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+
+
+class TookCommand(msgspec.Struct, frozen=True):
+    """An application took `count` items from its channel."""
+
+    subscription: SubscriptionId
+    count: int
+
+
+Command = SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand
+Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | Stored | Command
+
+
+class Transmit(msgspec.Struct, frozen=True):
+    """Put these messages on the open link, in this order, under one hybrid clock stamp."""
+
+    peer: NodeId
+    messages: list[Message]
+    stamp: Stamp
+
+
+class Connect(msgspec.Struct, frozen=True):
+    """Open a link; answered by LinkUp or LinkLost."""
+
+    contact: Contact
+
+
+class Disconnect(msgspec.Struct, frozen=True):
+    """Close a link."""
+
+    peer: NodeId
+    reason: str
+
+
+class SetTimer(msgspec.Struct, frozen=True):
+    """Fire at this instant; replaces the timer set before."""
+
+    at: Micros
+
+
+class CancelTimer(msgspec.Struct, frozen=True):
+    """Forget the timer."""
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One row of the store; no value removes the row."""
+
+    room: str
+    name: tuple[object, ...]
+    value: object | None
+
+
+class Persist(msgspec.Struct, frozen=True):
+    """Make these rows durable together; answered by Stored."""
+
+    number: int
+    writes: list[Write]
+
+
+class Notify(msgspec.Struct, frozen=True):
+    """Hand an event to a subscription's channel."""
+
+    subscription: SubscriptionId
+    event: Event
+
+
+class NotifyGap(msgspec.Struct, frozen=True):
+    """Tell a subscription, in its channel, that `count` events were dropped and why."""
+
+    subscription: SubscriptionId
+    count: int
+    reason: str
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The answer to a command; a verdict may be followed by a better one."""
+
+    number: int
+    result: PublishOutcome | SubscribeVerdict
+
+
+class Emit(msgspec.Struct, frozen=True):
+    """Write a trace record."""
+
+    record: Record
+
+
+Effect = Transmit | Connect | Disconnect | SetTimer | CancelTimer | Persist | Notify | NotifyGap | Reply | Emit

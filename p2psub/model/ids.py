@@ -1,0 +1,107 @@
+"""Names of nodes, keys, clusters, events and subscriptions, and the arithmetic of the identifier circle.
+
+The circle has 2**160 places. Ids and keys are 20 bytes, so that their byte order is their order on the circle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, NamedTuple, NewType
+
+import msgspec
+
+ID_BYTES = 20
+CIRCLE = 1 << (8 * ID_BYTES)
+
+Place = NewType("Place", Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)])
+"""A place on the identifier circle."""
+
+NodeId = NewType("NodeId", Place)
+"""A peer's place on the circle, its name for life."""
+
+Key = NewType("Key", Place)
+"""Where a topic or a wildcard shard lies on the circle."""
+
+ClusterId = NewType("ClusterId", str)
+"""Name of one Chord ring."""
+
+
+class Contact(msgspec.Struct, frozen=True, array_like=True):
+    """A peer and where it can be dialled."""
+
+    id: NodeId
+    address: str
+
+
+class Epoch(NamedTuple):
+    """Reign of one super-node; ordered, so that of two claims the higher one stands."""
+
+    counter: int
+    node: NodeId
+
+
+class EventId(NamedTuple):
+    """Given at the first attempt to publish and never renewed."""
+
+    node: NodeId
+    incarnation: int
+    sequence: int
+
+
+class SubscriptionId(NamedTuple):
+    """Belongs to one start of one peer: a subscription that is not durable ends with its process."""
+
+    node: NodeId
+    incarnation: int
+    sequence: int
+
+
+class CastId(NamedTuple):
+    """One cast: who asked for it and its number there."""
+
+    node: NodeId
+    incarnation: int
+    sequence: int
+
+
+def digest_of(*parts: bytes) -> Place:
+    """Hash parts to a place on the circle; parts are length-prefixed, so no two lists collide by concatenation."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        hasher.update(len(part).to_bytes(4, "big"))
+        hasher.update(part)
+    return Place(hasher.digest()[:ID_BYTES])
+
+
+def key_of_topic(topic: str) -> Key:
+    """The key under which a topic's subscriptions and events are stored (Hyper 3.1)."""
+    return Key(digest_of(b"topic", topic.encode()))
+
+
+def key_of_shard(shard: int) -> Key:
+    """The key of one wildcard shard, home of filters that pin no topic."""
+    return Key(digest_of(b"wildcard", shard.to_bytes(4, "big")))
+
+
+def is_between(low: Place, place: Place, high: Place) -> bool:
+    """Whether `place` lies strictly inside the clockwise walk from `low` to `high`; `low == high` is the whole circle."""
+    if low < high:
+        return low < place < high
+    return place > low or place < high if low != high else place != low
+
+
+def is_in_arc(low: Place, place: Place, high: Place) -> bool:
+    """Whether `place` lies in the clockwise arc (low, high]; `low == high` is the whole circle."""
+    if low < high:
+        return low < place <= high
+    return place > low or place <= high
+
+
+def distance(start: Place, end: Place) -> int:
+    """Steps clockwise from `start` to `end`."""
+    return (int.from_bytes(end, "big") - int.from_bytes(start, "big")) % CIRCLE
+
+
+def place_after(start: Place, steps: int) -> Place:
+    """The place `steps` clockwise of `start`."""
+    return Place(((int.from_bytes(start, "big") + steps) % CIRCLE).to_bytes(ID_BYTES, "big"))

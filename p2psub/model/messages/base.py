@@ -1,0 +1,23 @@
+"""What every message is: a frozen, tagged struct with a lane."""
+
+from __future__ import annotations
+
+import enum
+from typing import ClassVar
+
+import msgspec
+
+
+class Lane(enum.IntEnum):
+    """Which queue of a link a message waits in, most urgent first."""
+
+    LIVENESS = 0
+    CONTROL = 1
+    CONTENT = 2
+    BULK = 3
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Something one node says to another; on the wire an array that begins with the class's name."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL

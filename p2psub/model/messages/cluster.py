@@ -1,0 +1,119 @@
+"""Between a super-node and its members: reports on every beat, elections, tables, and the stream to candidates."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from p2psub.model.changes import Change, ChangeNumber, Vector
+from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.base import Lane, Message
+from p2psub.model.places import Entry, Table, TableVersion
+
+
+class Report(Message, frozen=True):
+    """A member to its super-node on every beat; `sent_us` is echoed, so that leases need no common clock."""
+
+    lane: ClassVar[Lane] = Lane.LIVENESS
+    cluster: ClusterId
+    incarnation: int
+    epoch: Epoch
+    score: float
+    in_ring: bool
+    sent_us: Micros
+    table: TableVersion | None
+    lacks_index: bool
+    settled: bytes
+    directory: bytes
+
+
+class Reign(Message, frozen=True):
+    """The super-node's answer: it rules, and the reporter's lease runs on. What the reporter has already is left out."""
+
+    lane: ClassVar[Lane] = Lane.LIVENESS
+    cluster: ClusterId
+    epoch: Epoch
+    sent_us: Micros
+    candidates: tuple[Contact, ...]
+    small_ring: tuple[Contact, ...]
+    table: Table | None
+    table_version: TableVersion | None
+    settled: Vector | None
+    directory: tuple[Entry, ...]
+
+
+class NotSuperNode(Message, frozen=True):
+    """Answer to a report or request that reached someone who does not rule; names who does, if known."""
+
+    cluster: ClusterId
+    epoch: Epoch
+    super_node: Contact | None
+
+
+class Takeover(Message, frozen=True):
+    """A new reign begins. Repeated by every answer to a report."""
+
+    cluster: ClusterId
+    epoch: Epoch
+    super_node: Contact
+
+
+class StreamState(Message, frozen=True):
+    """The change set, streamed to a candidate before it is needed; repeated until `StreamHeld` says enough."""
+
+    cluster: ClusterId
+    epoch: Epoch
+    changes: tuple[Change, ...]
+
+
+class StreamHeld(Message, frozen=True):
+    """What the candidate holds durably, without gaps."""
+
+    cluster: ClusterId
+    epoch: Epoch
+    vector: Vector
+
+
+class IndexTransfer(Message, frozen=True):
+    """Every active subscription whose key lies in the arc that table `version` will give to the receiver.
+
+    Sent in `parts` parts; parts of different attempts do not mix, since the set may have changed between them.
+    """
+
+    lane: ClassVar[Lane] = Lane.BULK
+    cluster: ClusterId
+    version: TableVersion
+    arc_start: NodeId
+    attempt: int
+    part: int
+    parts: int
+    changes: tuple[Change, ...]
+
+
+class IndexHeld(Message, frozen=True):
+    """The receiver holds the transferred part of the match index."""
+
+    cluster: ClusterId
+    version: TableVersion
+
+
+class StoreInterest(Message, frozen=True):
+    """A numbered change for the owner of its key; repeated on every beat until `InterestStored`.
+
+    `next` is the table under way: an index being transferred for it must not miss the change.
+    """
+
+    cluster: ClusterId
+    epoch: Epoch
+    change: Change
+    next: TableVersion | None
+
+
+class InterestStored(Message, frozen=True):
+    """The owner's vote, and how many retained events match."""
+
+    cluster: ClusterId
+    epoch: Epoch
+    number: ChangeNumber
+    granted: bool
+    retained: int

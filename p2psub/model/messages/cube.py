@@ -1,0 +1,77 @@
+"""Between super-nodes: reports on every beat, the directory, anti-entropy of changes, splits. The bootstrap speaks the directory part."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from p2psub.model.changes import Change, Vector
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.messages.base import Lane, Message
+from p2psub.model.places import Entry
+
+
+class CubeReport(Message, frozen=True):
+    """A super-node to its cube neighbours on every beat; differing digests start an exchange."""
+
+    lane: ClassVar[Lane] = Lane.LIVENESS
+    cluster: ClusterId
+    directory: bytes
+    vector: bytes
+    complete: bool
+
+
+class DirectoryAsk(Message, frozen=True):
+    """Anyone may ask anyone for the directory."""
+
+
+class DirectorySay(Message, frozen=True):
+    """All directory entries the sender knows; merging is idempotent."""
+
+    entries: tuple[Entry, ...]
+
+
+class VectorOffer(Message, frozen=True):
+    """What the sender holds; answered with what it lacks."""
+
+    vector: Vector
+
+
+class ChangeBatch(Message, frozen=True):
+    """Changes the receiver lacked, and what the sender holds."""
+
+    lane: ClassVar[Lane] = Lane.BULK
+    changes: tuple[Change, ...]
+    vector: Vector
+    complete: bool
+
+
+class SplitAsk(Message, frozen=True):
+    """A founder asks the owner of a shortest prefix for half of it; repeated until granted, idempotent by cluster."""
+
+    cluster: ClusterId
+    founder: Contact
+
+
+class SplitGrant(Message, frozen=True):
+    """Half of the prefix will be the founder's once it holds every change of `vector`."""
+
+    cluster: ClusterId
+    prefix: Prefix
+    version: int
+    vector: Vector
+    entries: tuple[Entry, ...]
+
+
+class SplitRefused(Message, frozen=True):
+    """Not now or not here; the entries tell where."""
+
+    reason: str
+    entries: tuple[Entry, ...]
+
+
+class Filled(Message, frozen=True):
+    """The founder holds all of the vector; repeated until the directory shows its entry."""
+
+    cluster: ClusterId
+    entry: Entry

@@ -1,0 +1,139 @@
+"""Subscribe, publish, keep, deliver. docs/protocol/messages.md lists who repeats what."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from p2psub.model.changes import Vector
+from p2psub.model.content import Event, Subscription, Timed
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.messages.base import Lane, Message
+from p2psub.model.outcomes import Outcome, PublishOutcome, VerdictStatus
+
+
+class Subscribe(Message, frozen=True):
+    """A peer to its super-node: an active record to add or an ended one to end; repeated until the verdict."""
+
+    subscription: Subscription
+
+
+class Verdict(Message, frozen=True):
+    """The super-node's word on a subscription; a later one may upgrade `accepted` to `stable`."""
+
+    subscription: SubscriptionId
+    version: int
+    status: VerdictStatus
+    unreached: tuple[ClusterId, ...]
+
+
+class Publish(Message, frozen=True):
+    """A publisher to the owner of the topic; repeated from the outbox until acknowledged."""
+
+    lane: ClassVar[Lane] = Lane.CONTENT
+    timed: Timed
+
+
+class Acknowledge(Message, frozen=True):
+    """Stored in `copies` places; from here on the event is the cluster's."""
+
+    outcome: PublishOutcome
+
+
+class NotOwner(Message, frozen=True):
+    """The event's key is not (or not yet) the receiver's; names the owner, if known."""
+
+    event: EventId
+    owner: Contact | None
+
+
+class Obligation(msgspec.Struct, frozen=True, array_like=True):
+    """A matched subscription to which the event is owed."""
+
+    subscription: SubscriptionId
+    cluster: ClusterId
+
+
+class Deed(msgspec.Struct, frozen=True, array_like=True):
+    """An event as its holders keep it: with what it owes, and the change vector it was matched against."""
+
+    timed: Timed
+    owed: tuple[Obligation, ...]
+    matched: int
+    vector: Vector
+    publisher: Contact
+
+
+class Keep(Message, frozen=True):
+    """Asks the receiver to hold these deeds: replication, hand-over and give-back alike."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    cluster: ClusterId
+    deeds: tuple[Deed, ...]
+
+
+class Kept(Message, frozen=True):
+    """Held durably by the sender."""
+
+    cluster: ClusterId
+    events: tuple[EventId, ...]
+
+
+class Discharged(Message, frozen=True):
+    """These events owe nothing any more."""
+
+    cluster: ClusterId
+    events: tuple[EventId, ...]
+
+
+class MatchAsk(Message, frozen=True):
+    """The topic's owner asks a wildcard shard's owner for its matches; repeated until answered."""
+
+    cluster: ClusterId
+    shard: int
+    event: Event
+
+
+class MatchSay(Message, frozen=True):
+    """The shard's matches under `vector`; `empty` leases the right not to ask for a while."""
+
+    cluster: ClusterId
+    shard: int
+    event: EventId
+    matches: tuple[Obligation, ...]
+    vector: Vector
+    empty: bool
+
+
+class Route(Message, frozen=True):
+    """An owner asks its super-node for one multicast to the other clusters."""
+
+    lane: ClassVar[Lane] = Lane.CONTENT
+    attempt: int
+    timed: Timed
+    owed: tuple[Obligation, ...]
+
+
+class Routed(Message, frozen=True):
+    """What the multicast achieved."""
+
+    attempt: int
+    event: EventId
+    outcomes: tuple[tuple[SubscriptionId, Outcome], ...]
+
+
+class Deliver(Message, frozen=True):
+    """The event, for these subscriptions of the receiving peer; repeated until every one has an outcome."""
+
+    lane: ClassVar[Lane] = Lane.CONTENT
+    timed: Timed
+    subscriptions: tuple[SubscriptionId, ...]
+
+
+class Delivered(Message, frozen=True):
+    """Outcomes at the subscribing peer; one that could not take the event yet is not named."""
+
+    event: EventId
+    node: NodeId
+    outcomes: tuple[tuple[SubscriptionId, Outcome], ...]

@@ -1,0 +1,44 @@
+"""How things end: for an event and a subscription, for a subscription request, for a publish."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from p2psub.model.ids import ClusterId, EventId, SubscriptionId
+
+
+class Outcome(enum.StrEnum):
+    """How an acknowledged event ended for one matched subscription."""
+
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+    UNSUBSCRIBED = "unsubscribed"
+    ENDED = "ended"
+    SPOOL_FULL = "spool_full"
+    UNREACHABLE = "unreachable"
+
+
+class VerdictStatus(enum.StrEnum):
+    """Where a subscription stands: everywhere, somewhere, or nowhere."""
+
+    STABLE = "stable"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+
+
+class SubscribeVerdict(msgspec.Struct, frozen=True, array_like=True):
+    """What became of a subscription request; `unreached` names clusters that have not stored it yet."""
+
+    subscription: SubscriptionId
+    status: VerdictStatus
+    unreached: tuple[ClusterId, ...] = ()
+
+
+class PublishOutcome(msgspec.Struct, frozen=True, array_like=True):
+    """What `publish` returns: the copies that hold the event and how many subscriptions it matched."""
+
+    event: EventId
+    copies: int
+    matched: int

@@ -1,0 +1,73 @@
+"""Who stands where: the directory's entries (clusters in the cube) and a cluster's table (members on the ring)."""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left
+from typing import NamedTuple
+
+import msgspec
+
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId, Place
+
+
+class Standing(enum.StrEnum):
+    """Whether a cluster holds its prefix, was lost and left it vacant, or is gone and its prefix taken over."""
+
+    PRESENT = "present"
+    LOST = "lost"
+    GONE = "gone"
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """One cluster in the directory. The prefix is ordered by version, the super-node by epoch."""
+
+    cluster: ClusterId
+    prefix: Prefix
+    version: int
+    super_node: Contact
+    epoch: Epoch
+    members: int
+    standing: Standing = Standing.PRESENT
+
+
+class TableVersion(NamedTuple):
+    """Orders the tables of a cluster across reigns."""
+
+    epoch: Epoch
+    n: int
+
+
+class Table(msgspec.Struct, frozen=True, array_like=True):
+    """The members that hold keys, clockwise, as their super-node granted it.
+
+    `seen` counts the members seen lately, alive or not: the bar for copies does not fall because a cut took them.
+    """
+
+    version: TableVersion
+    owners: tuple[Contact, ...]
+    seen: int
+
+    def owner_of(self, key: Key) -> Contact:
+        """successor(key) among the members of this table."""
+        return self.owners[self._index_of(key) % len(self.owners)]
+
+    def holders_of(self, key: Key, count: int) -> list[Contact]:
+        """The owner and the members after it, `count` in all where there are as many."""
+        first = self._index_of(key)
+        return [self.owners[(first + i) % len(self.owners)] for i in range(min(count, len(self.owners)))]
+
+    def arc_start_of(self, node: NodeId) -> NodeId | None:
+        """The member before `node`, where its arc begins; None if it holds no keys."""
+        place = self._index_of(node)
+        if place == len(self.owners) or self.owners[place].id != node:
+            return None
+        return self.owners[place - 1].id
+
+    def _index_of(self, place: Place) -> int:
+        return bisect_left(self.owners, place, key=_id_of)
+
+
+def _id_of(contact: Contact) -> Place:
+    return contact.id

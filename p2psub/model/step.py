@@ -1,0 +1,106 @@
+"""The step under way: its instant, and what the cores have asked for so far.
+
+Every core of a node holds the same `Step`. Cores ask to `send`; only the egress turns that into transmissions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from p2psub.model.effects import Effect, Emit, Persist, Write
+from p2psub.model.ids import Contact
+from p2psub.model.instants import HybridClock, Micros
+from p2psub.model.messages import Message
+from p2psub.model.records import Kind, Record
+
+
+class Step:
+    """Collects sends, writes, records and effects of one step; lives as long as the node."""
+
+    __slots__ = (
+        "_after_writes",
+        "_promises",
+        "_record_sequence",
+        "_wall_offset_us",
+        "_writes",
+        "_writes_number",
+        "clock",
+        "effects",
+        "incarnation",
+        "me",
+        "now",
+        "rng",
+        "sends",
+    )
+
+    def __init__(self, me: Contact, incarnation: int, rng: Random, wall_offset_us: int = 0) -> None:
+        self.me = me
+        self.incarnation = incarnation
+        self.rng = rng
+        self.now = Micros(0)
+        self.clock = HybridClock()
+        self.sends: list[tuple[Contact, Message]] = []
+        self.effects: list[Effect] = []
+        self._wall_offset_us = wall_offset_us
+        self._record_sequence = 0
+        self._writes: list[Write] = []
+        self._writes_number = 0
+        self._after_writes: list[Callable[[], None]] = []
+        self._promises: deque[tuple[int, list[Callable[[], None]]]] = deque()
+
+    @property
+    def wall_us(self) -> int:
+        """The wall clock, for stamps only: no decision may rest on it."""
+        return self.now + self._wall_offset_us
+
+    def send(self, to: Contact, message: Message) -> None:
+        """Ask the egress to get `message` to `to`; it may be lost, repeated or late."""
+        self.sends.append((to, message))
+
+    def write(self, room: str, name: tuple[object, ...], value: object | None) -> None:
+        """Put a row into the store at the end of this step; no value removes it."""
+        self._writes.append(Write(room, name, value))
+
+    def when_durable(self, action: Callable[[], None]) -> None:
+        """Do `action` once everything written so far, in this step too, is durable."""
+        if self._writes:
+            self._after_writes.append(action)
+        elif self._promises:
+            self._promises[-1][1].append(action)
+        else:
+            action()
+
+    def record(self, kind: Kind, **fields: Any) -> None:
+        """Write a trace record, numbered without gaps."""
+        self._record_sequence += 1
+        self.effects.append(
+            Emit(
+                Record(
+                    kind=kind,
+                    node=self.me.id,
+                    incarnation=self.incarnation,
+                    sequence=self._record_sequence,
+                    stamp=self.clock.tick(self.wall_us),
+                    **fields,
+                )
+            )
+        )
+
+    def keep_promises(self, stored: int) -> None:
+        """Do what waited for the writes up to `stored`."""
+        while self._promises and self._promises[0][0] <= stored:
+            for action in self._promises.popleft()[1]:
+                action()
+
+    def close(self) -> list[Effect]:
+        """End the step: its writes become one Persist, and its effects are handed out."""
+        if self._writes:
+            self._writes_number += 1
+            self.effects.append(Persist(self._writes_number, self._writes))
+            self._promises.append((self._writes_number, self._after_writes))
+            self._writes, self._after_writes = [], []
+        effects, self.effects = self.effects, []
+        return effects

@@ -1,0 +1,99 @@
+"""Which cluster owns which prefix, and who speaks for it. Spread by anti-entropy; merging is idempotent.
+
+An entry has two halves that move apart: the place (prefix, standing) is ordered by its version, the super-node by its
+epoch. The order in which news arrives does not matter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from p2psub.model.graycode import Prefix, overlaps, owns_label, padded_flip
+from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.places import Entry, Standing
+
+
+class Directory:
+    """Everything one node knows about the clusters."""
+
+    def __init__(self) -> None:
+        self._entries: dict[ClusterId, Entry] = {}
+        self._digest: bytes | None = None
+        self._present: list[Entry] | None = None
+        self._neighbours: dict[Prefix, list[Contact]] = {}
+
+    def get(self, cluster: ClusterId) -> Entry | None:
+        return self._entries.get(cluster)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, also of clusters that are gone: without them, old news would bring those back."""
+        return tuple(self._entries[cluster] for cluster in sorted(self._entries))
+
+    def present(self) -> list[Entry]:
+        """The clusters that hold a prefix, in the order of their labels."""
+        if self._present is None:
+            present = [entry for entry in self._entries.values() if entry.standing is Standing.PRESENT]
+            self._present = sorted(present, key=lambda entry: (entry.prefix, entry.cluster))
+        return self._present
+
+    def vacant(self) -> list[Entry]:
+        """Lost clusters whose prefix nobody has taken over yet."""
+        lost = [entry for entry in self._entries.values() if entry.standing is Standing.LOST]
+        return sorted(lost, key=lambda entry: (entry.prefix, entry.cluster))
+
+    @property
+    def digest(self) -> bytes:
+        """Short hash by which two nodes see that they know different things; sizes do not count."""
+        if self._digest is None:
+            hasher = hashlib.blake2b(digest_size=8)
+            for entry in self.entries():
+                hasher.update(msgspec.msgpack.encode(msgspec.structs.replace(entry, members=0)))
+            self._digest = hasher.digest()
+        return self._digest
+
+    def merge(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Take what is newer; return the entries that changed."""
+        changed: list[Entry] = []
+        for told in entries:
+            known = self._entries.get(told.cluster)
+            merged = told if known is None else _newer_halves(known, told)
+            if merged != known:
+                self._entries[told.cluster] = merged
+                changed.append(merged)
+        if changed:
+            self._digest = self._present = None
+            self._neighbours.clear()
+        return changed
+
+    def contacts_in(self, half: Prefix) -> list[Contact]:
+        """Super-nodes that could take a cast for `half`."""
+        return [entry.super_node for entry in self.present() if overlaps(entry.prefix, half)]
+
+    def neighbours(self, own: Prefix) -> list[Contact]:
+        """The super-nodes across every dimension of our prefix, and those who count us among theirs."""
+        if own not in self._neighbours:
+            self._neighbours[own] = [
+                entry.super_node
+                for entry in self.present()
+                if entry.prefix != own and (_borders(own, entry.prefix) or _borders(entry.prefix, own))
+            ]
+        return self._neighbours[own]
+
+    def shortest(self) -> Entry | None:
+        """The cluster whose prefix a newcomer should split: a shortest one, so that depth stays near log2 N."""
+        return min(self.present(), key=lambda entry: (len(entry.prefix), entry.prefix), default=None)
+
+
+def _borders(own: Prefix, other: Prefix) -> bool:
+    return any(owns_label(other, padded_flip(own, dimension)) for dimension in range(len(own)))
+
+
+def _newer_halves(known: Entry, told: Entry) -> Entry:
+    place = max(known, told, key=lambda entry: (entry.version, entry.standing, entry.prefix))
+    voice = max(known, told, key=lambda entry: entry.epoch)
+    return Entry(
+        known.cluster, place.prefix, place.version, voice.super_node, voice.epoch, told.members, place.standing
+    )

@@ -1,0 +1,98 @@
+"""Who rules the cluster: epochs, ranked candidates, takeover, deposition.
+
+Epochs are totally ordered. A member follows the highest it has heard of; a super-node that hears of a higher one steps
+down. Nothing is fetched at the moment of failure: the first candidates were given the state beforehand.
+"""
+
+from __future__ import annotations
+
+from p2psub.config import ClusterConfig
+from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
+from p2psub.model.messages.cluster import Takeover
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+
+NO_EPOCH = Epoch(0, NodeId(b""))  # type: ignore[arg-type]
+"""Below every reign."""
+
+_ALONE_PATIENCE_TICKS = 60
+"""A node that hears nobody was probably cut off; it waits this much longer before it rules alone."""
+
+
+class Election:
+    """One member's opinion on who its super-node is."""
+
+    def __init__(self, step: Step, config: ClusterConfig) -> None:
+        self._step = step
+        self._config = config
+        self.cluster: ClusterId | None = None
+        self.epoch = NO_EPOCH
+        self.super_node: Contact | None = None
+        self.candidates: tuple[Contact, ...] = ()
+        self._vacant_ticks: int | None = None
+
+    @property
+    def rules(self) -> bool:
+        """Whether we are the super-node."""
+        return self.super_node is not None and self.super_node.id == self._step.me.id
+
+    def recover(self, cluster: ClusterId, epoch: Epoch) -> None:
+        """After a restart: the highest epoch we knew; who rules must be heard anew."""
+        self.cluster, self.epoch = cluster, epoch
+
+    def rule(self, cluster: ClusterId) -> None:
+        """Begin a reign of our own, above every epoch heard of."""
+        self._set(cluster, Epoch(self.epoch.counter + 1, self._step.me.id), self._step.me)
+        self.candidates = ()
+        self._step.record(Kind.ROLE, cluster=cluster, epoch=self.epoch, reason="super_node")
+
+    def follow(self, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> bool:
+        """Accept a reign that is not below ours; True if that changed whom we follow."""
+        if (self.cluster is not None and cluster != self.cluster) or epoch < self.epoch:
+            return False
+        self._vacant_ticks = None
+        if self.super_node is not None and epoch == self.epoch:
+            return False
+        if self.rules:
+            self._step.record(Kind.ROLE, cluster=cluster, epoch=epoch, peer=super_node.id, reason="deposed")
+        self._set(cluster, epoch, super_node)
+        return True
+
+    def _set(self, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> None:
+        self.cluster, self.epoch, self.super_node = cluster, epoch, super_node
+        self._vacant_ticks = None
+        self._step.write("membership", ("cluster",), (cluster, epoch))
+
+    def vacate(self, lost: NodeId) -> None:
+        """Our super-node is dead, or says it rules no more: the succession begins."""
+        if self.super_node is not None and self.super_node.id == lost and not self.rules:
+            self.super_node = None
+            self._vacant_ticks = 0
+
+    @property
+    def is_vacant(self) -> bool:
+        """Whether the cluster, as far as we know, has no super-node."""
+        return self.cluster is not None and self.super_node is None
+
+    def is_my_turn(self, members: list[Contact], hears_anybody: bool) -> bool:
+        """Count one tick of the vacancy; True when it is ours to take over.
+
+        The first candidate acts at once and each rank below waits longer, so that usually one takes over; if two do,
+        epochs decide.
+        """
+        if self._vacant_ticks is None:
+            self._vacant_ticks = 0
+        self._vacant_ticks += 1
+        wait = self._rank(members) * self._config.succession_ticks
+        return self._vacant_ticks > wait + (0 if hears_anybody else _ALONE_PATIENCE_TICKS)
+
+    def _rank(self, members: list[Contact]) -> int:
+        line = [c.id for c in self.candidates]
+        line += sorted(m.id for m in members if m.id not in line)
+        me = self._step.me.id
+        return line.index(me) if me in line else len(line)
+
+    def announcement(self) -> Takeover:
+        """Who rules, for those who believe otherwise."""
+        assert self.cluster is not None and self.super_node is not None
+        return Takeover(self.cluster, self.epoch, self.super_node)

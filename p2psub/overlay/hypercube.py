@@ -1,0 +1,257 @@
+"""A cluster's place in the cube: reports to neighbours, splits with filling, takeover of what is lost.
+
+Prefixes partition the label space, so no position is vacant. A newcomer gets half of a shortest prefix; until it holds
+every change of the vector that was fixed at the split it is *filling*: the old super-node keeps the whole prefix, hands
+casts for that half on, and answers for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from p2psub.config import CubeConfig
+from p2psub.model.changes import Vector
+from p2psub.model.graycode import Prefix, overlaps
+from p2psub.model.ids import ClusterId, Contact, NodeId
+from p2psub.model.messages.cube import (
+    CubeReport,
+    DirectoryAsk,
+    DirectorySay,
+    Filled,
+    SplitAsk,
+    SplitGrant,
+    SplitRefused,
+)
+from p2psub.model.places import Entry, Standing
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.overlay.directory import Directory
+from p2psub.overlay.election import Election
+from p2psub.overlay.liveness import Liveness
+
+_SPLIT_PATIENCE_TICKS = 40
+"""A founder not heard of for this long has given up; its half is free again. A guess."""
+
+
+@dataclass(slots=True)
+class Filling:
+    """The half we have promised to a founder."""
+
+    cluster: ClusterId
+    prefix: Prefix
+    founder: Contact
+    asked_tick: int
+
+
+class Hypercube:
+    """What a super-node does about the cube. `digest` and `vector` tell what changes we hold."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: CubeConfig,
+        directory: Directory,
+        election: Election,
+        liveness: Liveness,
+        vector: Callable[[], Vector],
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._directory = directory
+        self._election = election
+        self._liveness = liveness
+        self._vector = vector
+        self._tick = 0
+        self._silent: dict[NodeId, int] = {}
+        self.filling: Filling | None = None
+        self.granted: SplitGrant | None = None
+
+    # Our own place
+
+    @property
+    def entry(self) -> Entry | None:
+        """Our cluster's entry, if it stands in the cube."""
+        cluster = self._election.cluster
+        entry = None if cluster is None else self._directory.get(cluster)
+        return entry if entry is not None and entry.standing is Standing.PRESENT else None
+
+    def found_overlay(self, cluster: ClusterId) -> None:
+        """The first cluster owns the whole cube."""
+        self._place(cluster, Prefix(""), 1)
+
+    def speak(self, members: int) -> None:
+        """Put our reign into the directory; called on takeover and when our size changes."""
+        entry, me = self.entry, self._step.me
+        if entry is not None and (entry.epoch, entry.members) != (self._election.epoch, members):
+            epoch = max(self._election.epoch, entry.epoch)
+            self._merge([Entry(entry.cluster, entry.prefix, entry.version, me, epoch, members)])
+
+    def _place(self, cluster: ClusterId, prefix: Prefix, version: int, standing: Standing = Standing.PRESENT) -> None:
+        known = self._directory.get(cluster)
+        members = 1 if known is None else known.members
+        me, epoch = self._step.me, self._election.epoch
+        if standing is not Standing.PRESENT:
+            assert known is not None
+            me, epoch = known.super_node, known.epoch
+        self._merge([Entry(cluster, prefix, version, me, epoch, members, standing)])
+
+    def _merge(self, entries: list[Entry]) -> None:
+        for entry in self._directory.merge(entries):
+            reason = f"{entry.standing} {entry.prefix} v{entry.version}"
+            self._step.record(
+                Kind.DIRECTORY, cluster=entry.cluster, epoch=entry.epoch, prefix=entry.prefix, reason=reason
+            )
+
+    # Reports
+
+    def beat(self, digest: bytes, complete: bool, announce_to: tuple[Contact, ...]) -> None:
+        """Report to the neighbours; look after vacancies, splits and double claims."""
+        entry = self.entry
+        if entry is None:
+            return
+        report = CubeReport(entry.cluster, self._directory.digest, digest, complete)
+        for contact in self._directory.neighbours(entry.prefix):
+            self._step.send(contact, report)
+        if self.filling is not None:
+            self._step.send(self.filling.founder, report)
+        if self._tick % 10 == 0:
+            for contact in announce_to:
+                self._step.send(contact, DirectorySay(self._directory.entries()))
+
+    def watched(self) -> list[Contact]:
+        """The neighbours, whose silence matters to casts."""
+        entry = self.entry
+        return [] if entry is None else self._directory.neighbours(entry.prefix)
+
+    def on_cube_report(self, peer: Contact, report: CubeReport) -> None:
+        if report.directory != self._directory.digest:
+            self._step.send(peer, DirectorySay(self._directory.entries()))
+
+    def on_directory_ask(self, peer: Contact, _: DirectoryAsk) -> None:
+        self._step.send(peer, DirectorySay(self._directory.entries()))
+
+    def on_directory_say(self, _: Contact, said: DirectorySay) -> None:
+        self._merge(list(said.entries))
+
+    # Splits
+
+    def ask_for_split(self, cluster: ClusterId) -> None:
+        """A founder's beat: ask the owner of a shortest prefix, or tell it that we are filled."""
+        shortest = self._directory.shortest()
+        if shortest is not None:
+            self._step.send(shortest.super_node, SplitAsk(cluster, self._step.me))
+
+    def on_split_ask(self, peer: Contact, ask: SplitAsk) -> None:
+        entry, rules = self.entry, self._election.rules
+        shortest = self._directory.shortest()
+        known = self._directory.get(ask.cluster)
+        busy = self.filling is not None and self.filling.cluster != ask.cluster
+        if entry is None or not rules or shortest is None or len(shortest.prefix) < len(entry.prefix):
+            self._refuse_split(peer, "not_the_shortest")
+        elif busy:
+            self._refuse_split(peer, "busy")
+        elif known is not None and known.standing is Standing.PRESENT:
+            self._refuse_split(peer, "present")
+        else:
+            half = Prefix(entry.prefix + "1")
+            self.filling = Filling(ask.cluster, half, ask.founder, self._tick)
+            version = entry.version + 1 if known is None else max(known.version, entry.version) + 1
+            grant = SplitGrant(ask.cluster, half, version, self._vector(), self._directory.entries())
+            self._step.send(peer, grant)
+
+    def _refuse_split(self, peer: Contact, reason: str) -> None:
+        self._step.send(peer, SplitRefused(reason, self._directory.entries()))
+
+    def on_split_grant(self, _: Contact, grant: SplitGrant) -> None:
+        if self.entry is None and grant.cluster == self._election.cluster and self._election.rules:
+            self._merge(list(grant.entries))
+            if self.granted is None or self.granted.prefix != grant.prefix:
+                self.granted = grant
+
+    def on_split_refused(self, _: Contact, refused: SplitRefused) -> None:
+        self._merge(list(refused.entries))
+
+    def report_filled(self, giver: Contact) -> None:
+        """We hold everything of the granted vector: ask for our place until the directory shows it."""
+        grant = self.granted
+        assert grant is not None
+        entry = Entry(grant.cluster, grant.prefix, grant.version, self._step.me, self._election.epoch, 1)
+        self._step.send(giver, Filled(grant.cluster, entry))
+
+    def giver(self) -> Contact | None:
+        """Who owns the prefix that we were granted half of."""
+        if self.granted is None:
+            return None
+        return next(iter(self._directory.contacts_in(self.granted.prefix)), None)
+
+    def on_filled(self, peer: Contact, filled: Filled) -> None:
+        entry, filling = self.entry, self.filling
+        if entry is None or filling is None or filling.cluster != filled.cluster:
+            self._step.send(peer, DirectorySay(self._directory.entries()))
+            return
+        self.filling = None
+        self._merge([filled.entry])
+        self._place(entry.cluster, Prefix(entry.prefix + "0"), entry.version + 1)
+        self._step.send(peer, DirectorySay(self._directory.entries()))
+
+    # Loss
+
+    def tick(self) -> None:
+        """Count how long neighbours have been silent, take over what is lost, settle double claims."""
+        self._tick += 1
+        if self.filling is not None and self._tick - self.filling.asked_tick > _SPLIT_PATIENCE_TICKS:
+            self.filling = None
+        entry = self.entry
+        if entry is None:
+            return
+        self.granted = None
+        self._count_silence(entry)
+        for vacancy in self._directory.vacant():
+            self._take_over(entry, vacancy)
+        rival = self._rival(entry)
+        if rival is not None:
+            self._place(entry.cluster, entry.prefix, max(entry.version, rival.version) + 1, Standing.GONE)
+
+    def _count_silence(self, entry: Entry) -> None:
+        silent: dict[NodeId, int] = {}
+        for other in self._directory.present():
+            node = other.super_node.id
+            if self._liveness.is_dead(node) and other.cluster != entry.cluster:
+                silent[node] = self._silent.get(node, 0) + 1
+                if silent[node] > self._config.lost_after_ticks:
+                    self._place(other.cluster, other.prefix, other.version + 1, Standing.LOST)
+        self._silent = silent
+
+    def _take_over(self, entry: Entry, vacancy: Entry) -> None:
+        """A single sibling absorbs the vacancy; of a deeper sibling half, the deepest pair parts to fill it."""
+        if not vacancy.prefix:
+            return
+        sibling = Prefix(vacancy.prefix[:-1] + ("1" if vacancy.prefix[-1] == "0" else "0"))
+        around = [other for other in self._directory.present() if overlaps(other.prefix, sibling)]
+        if any(overlaps(other.prefix, vacancy.prefix) for other in self._directory.present()):
+            # Somebody holds it already.
+            self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
+        elif entry.prefix == sibling:
+            self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
+            self._place(entry.cluster, Prefix(entry.prefix[:-1]), entry.version + 1)
+        elif around:
+            deepest = max(around, key=lambda other: (len(other.prefix), other.prefix))
+            if deepest.cluster == entry.cluster:
+                self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
+                left = Entry(
+                    ClusterId(f"{entry.cluster}^{entry.version}"), entry.prefix, 1, entry.super_node, entry.epoch, 0,
+                    Standing.LOST,
+                )
+                # Our old prefix becomes a vacancy beside our twin, which absorbs it like any other.
+                self._merge([left])
+                self._place(entry.cluster, vacancy.prefix, entry.version + 1)
+
+    def _rival(self, entry: Entry) -> Entry | None:
+        """Who claims labels of ours and has the better claim."""
+        mine = (entry.version, entry.cluster)
+        for other in self._directory.present():
+            claims = other.cluster != entry.cluster and overlaps(other.prefix, entry.prefix)
+            if claims and (other.version, other.cluster) > mine:
+                return other
+        return None

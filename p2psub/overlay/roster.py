@@ -1,0 +1,93 @@
+"""The super-node's list of its members: who reports, how capable they are, who would succeed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from p2psub.config import ClusterConfig
+from p2psub.model.ids import Contact, NodeId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.cluster import Report
+from p2psub.model.places import TableVersion
+from p2psub.model.step import Step
+
+
+@dataclass(slots=True)
+class Member:
+    """What a member last reported."""
+
+    contact: Contact
+    incarnation: int
+    score: float
+    in_ring: bool
+    table: TableVersion | None
+    answered_us: Micros
+    """When we last renewed its lease."""
+
+
+class Roster:
+    """Members that report, ourselves excluded."""
+
+    def __init__(self, step: Step, config: ClusterConfig) -> None:
+        self._step = step
+        self._config = config
+        self._tick = 0
+        self._seen: dict[NodeId, int] = {}
+        self.members: dict[NodeId, Member] = {}
+        self.candidates: list[Contact] = []
+
+    def restart(self, known: list[Contact]) -> None:
+        """Begin a reign: nobody has reported yet, but whoever was known counts as seen."""
+        self.members, self.candidates = {}, []
+        self._seen.update({contact.id: self._tick for contact in known})
+
+    def report(self, peer: Contact, report: Report) -> bool:
+        """Note a report; True if the member is new, or is back in a new incarnation."""
+        before = self.members.get(peer.id)
+        is_new = before is None or before.incarnation != report.incarnation
+        self.members[peer.id] = Member(
+            peer, report.incarnation, report.score, report.in_ring, report.table, self._step.now
+        )
+        self._seen[peer.id] = self._tick
+        return is_new
+
+    def drop(self, member: NodeId) -> None:
+        """A member is dead, or has left."""
+        self.members.pop(member, None)
+        self.candidates = [c for c in self.candidates if c.id != member]
+
+    def tick(self) -> None:
+        self._tick += 1
+        if self._tick % 100 == 0:
+            oldest = self._tick - self._config.seen_ticks
+            self._seen = {node: tick for node, tick in self._seen.items() if tick >= oldest}
+        if self._tick % 4 == 0:
+            self._rank()
+
+    def _rank(self) -> None:
+        """The most capable members; of equals those who are candidates already, since they hold the state."""
+        held = {contact.id for contact in self.candidates}
+        ranked = sorted(self.members.values(), key=lambda m: (-m.score, m.contact.id not in held, m.contact.id))
+        self.candidates = [m.contact for m in ranked if m.in_ring][: self._config.candidates]
+
+    @property
+    def seen(self) -> int:
+        """Members seen lately, alive or not, ourselves included."""
+        return len(self._seen.keys() | {self._step.me.id})
+
+    def contacts(self) -> list[Contact]:
+        return [member.contact for member in self.members.values()]
+
+    def owners(self) -> list[Contact]:
+        """Who may hold keys: members that are in the ring, and ourselves, clockwise."""
+        holding = [member.contact for member in self.members.values() if member.in_ring]
+        return sorted([*holding, self._step.me], key=lambda contact: contact.id)
+
+    def small_ring(self, successors: int) -> tuple[Contact, ...]:
+        """The whole list while the ring has no more than r + 1 members, else nothing.
+
+        Zave's rules need r + 1 principals, so the last list handed out makes exactly those.
+        """
+        if len(self.members) > successors:
+            return ()
+        return tuple(sorted([*self.contacts(), self._step.me], key=lambda contact: contact.id))

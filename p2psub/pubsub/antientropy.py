@@ -1,0 +1,66 @@
+"""Super-nodes compare what changes they hold, and give each other what is missing.
+
+A digest rides on every cube report. Differing digests start an exchange of vectors and batches, which ends when both hold
+the same. That is how a healed cut, a lost cast or a new cluster ends with the full set of subscriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from p2psub.config import CubeConfig
+from p2psub.model.changes import Vector
+from p2psub.model.ids import Contact
+from p2psub.model.messages.cube import ChangeBatch, CubeReport, VectorOffer
+from p2psub.model.step import Step
+from p2psub.pubsub.changes import ChangeSet
+from p2psub.pubsub.settlement import Settlement
+
+
+class AntiEntropy:
+    """Works on any node that holds changes; only a ruling super-node settles what it learns."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: CubeConfig,
+        changes: ChangeSet,
+        settlement: Settlement,
+        completed: Callable[[], None],
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._changes = changes
+        self._settlement = settlement
+        self._completed = completed
+
+    def offer(self, peer: Contact) -> None:
+        """Show what we hold; the peer answers with what we lack."""
+        self._step.send(peer, VectorOffer(self._changes.as_vector()))
+
+    def on_cube_report(self, peer: Contact, report: CubeReport) -> None:
+        if report.vector != self._changes.digest:
+            self.offer(peer)
+        elif report.complete and not self._settlement.is_complete:
+            self._completed()
+
+    def on_vector_offer(self, peer: Contact, offer: VectorOffer) -> None:
+        missing = self._changes.missing_in(dict(offer.vector), self._config.batch_changes_max)
+        if missing or not self._changes.contains(offer.vector):
+            self._give(peer, offer.vector)
+
+    def on_change_batch(self, peer: Contact, batch: ChangeBatch) -> None:
+        for change in batch.changes:
+            self._settlement.learn(change)
+        if not self._changes.contains(batch.vector):
+            if batch.changes:
+                self.offer(peer)
+        elif batch.complete and not self._settlement.is_complete:
+            self._completed()
+        if self._changes.missing_in(dict(batch.vector), 1):
+            self._give(peer, batch.vector)
+
+    def _give(self, peer: Contact, vector: Vector) -> None:
+        missing = self._changes.missing_in(dict(vector), self._config.batch_changes_max)
+        is_complete = self._settlement.is_complete
+        self._step.send(peer, ChangeBatch(tuple(missing), self._changes.as_vector(), is_complete))

@@ -1,0 +1,105 @@
+"""The change set: every subscription of the overlay, as numbered changes per reign.
+
+A change counts only once every change before it in its stream is here too; the vector names the highest such number
+per stream. Whoever compared the highest number seen instead would take a hole for knowledge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from p2psub.model.changes import Change, ChangeNumber, Stream, Vector, vector_digest
+from p2psub.model.content import Subscription, SubscriptionState, keys_of
+from p2psub.model.ids import Key, NodeId, Place, SubscriptionId, is_in_arc
+
+
+class ChangeSet:
+    """All changes that this node holds. Adding is idempotent, in any order."""
+
+    def __init__(self, shards: int) -> None:
+        self._shards = shards
+        self._streams: dict[Stream, list[Change]] = {}
+        self._ahead: dict[Stream, dict[int, Change]] = {}
+        self._current: dict[SubscriptionId, Change] = {}
+        self._keys: dict[SubscriptionId, tuple[Key, ...]] = {}
+        self._digest: bytes | None = None
+        self.vector: dict[Stream, int] = {}
+
+    def add(self, change: Change) -> bool:
+        """Take a change; True if it is new. It counts in the vector as soon as no earlier one is missing."""
+        stream, n = change.number
+        have = self.vector.get(stream, 0)
+        ahead = self._ahead.get(stream, {})
+        if n <= have or n in ahead:
+            return False
+        self._ahead.setdefault(stream, {})[n] = change
+        ahead = self._ahead[stream]
+        line = self._streams.setdefault(stream, [])
+        while (following := ahead.pop(len(line) + 1, None)) is not None:
+            line.append(following)
+        if len(line) > have:
+            self.vector[stream] = len(line)
+            self._digest = None
+        self._make_current(change)
+        return True
+
+    def _make_current(self, change: Change) -> None:
+        record = change.subscription
+        known = self._current.get(record.id)
+        if known is None or known.subscription.version < record.version:
+            self._current[record.id] = change
+            self._keys[record.id] = keys_of(record, self._shards)
+
+    def holds(self, number: ChangeNumber) -> bool:
+        """Whether a change and all before it in its stream are here."""
+        return self.vector.get(number.stream, 0) >= number.n
+
+    def current(self, subscription: SubscriptionId) -> Change | None:
+        """The standing record of a subscription."""
+        return self._current.get(subscription)
+
+    def keys(self, subscription: SubscriptionId) -> tuple[Key, ...]:
+        """Where a known subscription is stored."""
+        return self._keys[subscription]
+
+    @property
+    def digest(self) -> bytes:
+        if self._digest is None:
+            self._digest = vector_digest(self.vector)
+        return self._digest
+
+    def as_vector(self) -> Vector:
+        return tuple(sorted(self.vector.items()))
+
+    def contains(self, vector: Vector) -> bool:
+        """Whether everything that `vector` names is here."""
+        return all(self.vector.get(stream, 0) >= n for stream, n in vector)
+
+    def missing_in(self, vector: dict[Stream, int], most: int) -> list[Change]:
+        """Up to `most` changes that a holder of `vector` lacks, each stream in order."""
+        missing: list[Change] = []
+        for stream in sorted(self._streams):
+            line, have = self._streams[stream], vector.get(stream, 0)
+            missing += line[have : have + most - len(missing)]
+            if len(missing) >= most:
+                break
+        return missing
+
+    def active(self) -> Iterator[Subscription]:
+        """Every standing subscription, in the order in which they became known."""
+        for change in self._current.values():
+            if change.subscription.state is SubscriptionState.ACTIVE:
+                yield change.subscription
+
+    def active_in_arc(self, low: Place, high: Place) -> list[Change]:
+        """The standing subscriptions with a key in (low, high]."""
+        return [
+            change
+            for change in self._current.values()
+            if change.subscription.state is SubscriptionState.ACTIVE
+            and any(is_in_arc(low, key, high) for key in self._keys[change.subscription.id])
+        ]
+
+    def active_of(self, node: NodeId) -> list[Subscription]:
+        """The standing subscriptions of one peer."""
+        return [record for record in self.active() if record.id.node == node]

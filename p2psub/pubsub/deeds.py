@@ -1,0 +1,235 @@
+"""Holding events that are owed: copies, hand-over and give-back, all by one rule.
+
+A deed is an event with what it owes. Whoever holds a deed makes sure that the present owner of its key holds it; the owner
+makes sure that the members after it do. `Keep` asks for a copy, `Kept` states a durable one. A deed is let go only when it
+owes nothing, or when the owner holds it and we are not among its holders. Any table change starts this anew, since a
+member may have come back without its disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from p2psub.config import PubSubConfig
+from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import Deed, Discharged, Keep, Kept, Obligation
+from p2psub.model.places import TableVersion
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.pubsub.tenure import Tenure
+
+_ROOM = "deed"
+_DEEDS_PER_MESSAGE = 64
+_STALE_TICKS = 60
+"""A replica that has heard nothing of a deed for this long asks its owner whether it is discharged. A guess: 30 H."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A deed we hold."""
+
+    deed: Deed
+    key: Key
+    born_us: Micros
+    owed: dict[SubscriptionId, Obligation]
+    held_by: dict[NodeId, None] = field(default_factory=dict)
+    """Who is known to hold it durably, ourselves included."""
+    kept_tick: int = 0
+    is_acknowledged: bool = False
+    is_asked: bool = False
+    """Whether its publisher waits for an acknowledgement from us."""
+    dispatched_tick: int = -1
+    dispatches: int = 0
+
+
+class Deeds:
+    """All undischarged events that this member holds, as owner or for an owner."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: PubSubConfig,
+        tenure: Tenure,
+        holders: int,
+        is_finished: Callable[[EventId], bool],
+        copied: Callable[[Held], None],
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._tenure = tenure
+        self._holders = holders
+        self._is_finished = is_finished
+        self._copied = copied
+        self._tick = 0
+        self._table: TableVersion | None = None
+        self._released: dict[NodeId, tuple[Contact, list[EventId]]] = {}
+        self.held: dict[EventId, Held] = {}
+        self.cluster: ClusterId | None = None
+
+    def recover(self, deeds: Iterable[Deed]) -> None:
+        """After a restart: what was durable is still held."""
+        for deed in deeds:
+            self._hold(deed).held_by[self._step.me.id] = None
+
+    # Taking and keeping
+
+    def take(self, deed: Deed, kind: Kind) -> Held:
+        """Hold a deed, and say so in the trace once it is durable."""
+        held = self._hold(deed)
+        event = deed.timed.event
+        self._step.write(_ROOM, event.id, deed)
+        self._step.when_durable(lambda: self._note_durable(held, kind))
+        return held
+
+    def _hold(self, deed: Deed) -> Held:
+        event = deed.timed.event
+        born = Micros(self._step.now - deed.timed.age_us)
+        held = Held(deed, event.key, born, {o.subscription: o for o in deed.owed}, kept_tick=-1_000)
+        self.held[event.id] = held
+        return held
+
+    def _note_durable(self, held: Held, kind: Kind) -> None:
+        event = held.deed.timed.event
+        if kind is Kind.STORE:
+            self._step.record(
+                kind, event=event.id, vector=held.deed.vector, count=held.deed.matched, published=event,
+                cluster=self.cluster,
+            )
+        else:
+            self._step.record(kind, event=event.id)
+        held.held_by[self._step.me.id] = None
+        self._copied(held)
+
+    def replicate(self, held: Held) -> None:
+        """Ask the members after us for copies."""
+        held.kept_tick = self._tick
+        for contact in self._missing_holders(held):
+            self._ask(contact, [held])
+
+    def _missing_holders(self, held: Held) -> list[Contact]:
+        table = self._tenure.table
+        holders = [] if table is None else table.holders_of(held.key, self._holders)
+        return [c for c in holders if c.id not in held.held_by and c.id != self._step.me.id]
+
+    def _ask(self, contact: Contact, several: list[Held]) -> None:
+        if self.cluster is not None:
+            for i in range(0, len(several), _DEEDS_PER_MESSAGE):
+                deeds = tuple(self._aged(held) for held in several[i : i + _DEEDS_PER_MESSAGE])
+                self._step.send(contact, Keep(self.cluster, deeds))
+
+    def _aged(self, held: Held) -> Deed:
+        """The deed as it stands: older, and owing only what is still owed."""
+        deed, age = held.deed, Micros(self._step.now - held.born_us)
+        timed = type(deed.timed)(deed.timed.event, age)
+        return Deed(timed, tuple(held.owed.values()), deed.matched, deed.vector, deed.publisher)
+
+    def on_keep(self, peer: Contact, keep: Keep) -> None:
+        """Hold what we do not hold yet; what we know to be discharged needs no copy."""
+        if keep.cluster != self.cluster:
+            return
+        taken: list[EventId] = []
+        finished: list[EventId] = []
+        for deed in keep.deeds:
+            id_ = deed.timed.event.id
+            if self._is_finished(id_):
+                finished.append(id_)
+                continue
+            held = self.held.get(id_)
+            if held is None:
+                held = self.take(deed, Kind.KEEP)
+            else:
+                self._unite(held, deed)
+            held.held_by[peer.id] = None
+            taken.append(id_)
+        if finished:
+            self._step.send(peer, Discharged(keep.cluster, tuple(finished)))
+        if taken:
+            kept = Kept(keep.cluster, tuple(taken))
+            self._step.when_durable(lambda: self._step.send(peer, kept))
+
+    def _unite(self, held: Held, told: Deed) -> None:
+        """Two copies of one deed: what one of them knows to be settled is settled."""
+        still = {o.subscription for o in told.owed}
+        if self._tenure.is_mine(held.key):
+            return
+        held.owed = {id_: o for id_, o in held.owed.items() if id_ in still}
+
+    def on_kept(self, peer: Contact, kept: Kept) -> None:
+        for id_ in kept.events:
+            held = self.held.get(id_)
+            if held is not None:
+                held.held_by[peer.id] = None
+                self._copied(held)
+
+    # Letting go
+
+    def discharge(self, held: Held) -> None:
+        """It owes nothing any more: let it go here, and tell the other holders."""
+        id_ = held.deed.timed.event.id
+        for node in held.held_by:
+            contact = self._contact(node)
+            if contact is not None and node != self._step.me.id:
+                self._released.setdefault(node, (contact, []))[1].append(id_)
+        self._let_go(id_)
+
+    def _contact(self, node: NodeId) -> Contact | None:
+        table = self._tenure.table
+        return None if table is None else next((c for c in table.owners if c.id == node), None)
+
+    def _let_go(self, id_: EventId) -> None:
+        if self.held.pop(id_, None) is not None:
+            self._step.write(_ROOM, id_, None)
+
+    def on_discharged(self, _: Contact, discharged: Discharged) -> None:
+        if discharged.cluster == self.cluster:
+            for id_ in discharged.events:
+                self._let_go(id_)
+
+    # Time
+
+    def tick(self) -> None:
+        """See that everything held is where it belongs."""
+        self._tick += 1
+        for contact, ids in self._released.values():
+            if self.cluster is not None:
+                self._step.send(contact, Discharged(self.cluster, tuple(ids)))
+        self._released.clear()
+        if self._tenure.version != self._table:
+            self._table = self._tenure.version
+            me = self._step.me.id
+            for held in self.held.values():
+                held.held_by = {me: None} if me in held.held_by else {}
+                held.kept_tick = -1_000
+        asks: dict[NodeId, tuple[Contact, list[Held]]] = {}
+        for held in list(self.held.values()):
+            for contact in self._due(held):
+                asks.setdefault(contact.id, (contact, []))[1].append(held)
+        for contact, several in asks.values():
+            self._ask(contact, several)
+
+    def _due(self, held: Held) -> list[Contact]:
+        """Whom to ask now to hold it."""
+        owner, me = self._tenure.owner_of(held.key), self._step.me.id
+        if owner is None:
+            return []
+        waited = self._tick - held.kept_tick
+        if owner.id == me:
+            if waited < self._config.retry_ticks:
+                return []
+            held.kept_tick = self._tick
+            return self._missing_holders(held)
+        if owner.id in held.held_by and not self._is_holder(held):
+            self._let_go(held.deed.timed.event.id)
+            return []
+        patience = _STALE_TICKS if owner.id in held.held_by else self._config.retry_ticks
+        if waited < patience:
+            return []
+        held.kept_tick = self._tick
+        return [owner]
+
+    def _is_holder(self, held: Held) -> bool:
+        table = self._tenure.table
+        me = self._step.me.id
+        return table is not None and any(c.id == me for c in table.holders_of(held.key, self._holders))

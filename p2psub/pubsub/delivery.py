@@ -1,0 +1,191 @@
+"""The subscriber's side: asking for a subscription, and handing each event over exactly once."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from p2psub.config import PubSubConfig
+from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, content_hash
+from p2psub.model.effects import Notify, NotifyGap, Reply, SubscribeCommand, TookCommand, UnsubscribeCommand
+from p2psub.model.ids import ClusterId, Contact, EventId, SubscriptionId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import Deliver, Delivered, Subscribe, Verdict
+from p2psub.model.outcomes import Outcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.overlay.election import Election
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """One subscription of this process."""
+
+    record: Subscription
+    command: int
+    window: int
+    status: VerdictStatus | None = None
+    asked_tick: int = 0
+    is_announced: bool = False
+    """Whether the super-node has confirmed the current version everywhere."""
+    held_back: list[Event] = field(default_factory=list)
+    """Arrived before the verdict."""
+    gap: int = 0
+
+
+class Delivery:
+    """All subscriptions of this process, and what they have been given."""
+
+    def __init__(self, step: Step, config: PubSubConfig, election: Election) -> None:
+        self._step = step
+        self._config = config
+        self._election = election
+        self._tick = 0
+        self._sequence = 0
+        self._wanted: dict[SubscriptionId, _Wanted] = {}
+        self._given: dict[tuple[SubscriptionId, EventId], None] = {}
+        self._given_order: deque[tuple[Micros, tuple[SubscriptionId, EventId]]] = deque()
+
+    def active(self) -> tuple[SubscriptionId, ...]:
+        return tuple(i for i, w in self._wanted.items() if w.record.state is SubscriptionState.ACTIVE)
+
+    # Asking
+
+    def subscribe(self, command: SubscribeCommand) -> None:
+        self._sequence += 1
+        id_ = SubscriptionId(self._step.me.id, self._step.incarnation, self._sequence)
+        cluster = self._election.cluster or ClusterId("")
+        record = Subscription(id_, 1, SubscriptionState.ACTIVE, cluster, command.filter, command.replay)
+        self._step.record(Kind.SUBSCRIBE, subscription=id_, subscribed=record)
+        self._wanted[id_] = _Wanted(record, command.number, command.window)
+        self._ask(self._wanted[id_])
+
+    def unsubscribe(self, command: UnsubscribeCommand) -> None:
+        wanted = self._wanted.get(command.subscription)
+        if wanted is None or wanted.record.state is SubscriptionState.ENDED:
+            return
+        self._step.record(Kind.UNSUBSCRIBE, subscription=command.subscription)
+        wanted.command = command.number
+        wanted.held_back.clear()
+        self._renew(wanted, SubscriptionState.ENDED)
+
+    def _renew(self, wanted: _Wanted, state: SubscriptionState) -> None:
+        """Ask for the next version of a record."""
+        old = wanted.record
+        cluster = self._election.cluster or old.cluster
+        wanted.record = Subscription(old.id, old.version + 1, state, cluster, old.filter, old.replay)
+        wanted.is_announced = False
+        self._ask(wanted)
+
+    def _ask(self, wanted: _Wanted) -> None:
+        wanted.asked_tick = self._tick
+        super_node = self._election.super_node
+        if super_node is not None:
+            if wanted.record.cluster != self._election.cluster:
+                self._renew(wanted, wanted.record.state)
+            else:
+                self._step.send(super_node, Subscribe(wanted.record))
+
+    def on_verdict(self, _: Contact, verdict: Verdict) -> None:
+        wanted = self._wanted.get(verdict.subscription)
+        if wanted is None or verdict.version < wanted.record.version:
+            return
+        if verdict.version > wanted.record.version:
+            # Our lease ran out while we were cut off, and the record was ended. Still wanted: go above it.
+            wanted.record = Subscription(
+                wanted.record.id, verdict.version, wanted.record.state, wanted.record.cluster, wanted.record.filter
+            )
+            self._renew(wanted, wanted.record.state)
+            return
+        if verdict.status is VerdictStatus.STABLE:
+            wanted.is_announced = True
+        if verdict.status is not wanted.status:
+            wanted.status = verdict.status
+            reason = f"{verdict.status} {wanted.record.state}"
+            self._step.record(
+                Kind.VERDICT, subscription=verdict.subscription, reason=reason, count=len(verdict.unreached)
+            )
+            result = SubscribeVerdict(verdict.subscription, verdict.status, verdict.unreached)
+            self._step.effects.append(Reply(wanted.command, result))
+        self._release(wanted)
+
+    def _release(self, wanted: _Wanted) -> None:
+        if wanted.status in (VerdictStatus.STABLE, VerdictStatus.ACCEPTED):
+            held_back, wanted.held_back = wanted.held_back, []
+            for event in held_back:
+                self._hand_over(wanted, event)
+
+    # Taking
+
+    def on_deliver(self, peer: Contact, deliver: Deliver) -> None:
+        """Hand over what is new; say for each subscription how it ended here. What does not fit yet is not named."""
+        event = deliver.timed.event
+        outcomes: list[tuple[SubscriptionId, Outcome]] = []
+        for id_ in deliver.subscriptions:
+            outcome = self._take(peer, id_, event)
+            if outcome is not None:
+                outcomes.append((id_, outcome))
+        if outcomes and event.guarantee is Guarantee.EFFECTIVELY_ONCE:
+            self._step.send(peer, Delivered(event.id, self._step.me.id, tuple(outcomes)))
+
+    def _take(self, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
+        wanted = self._wanted.get(id_)
+        if wanted is None:
+            self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="ended")
+            return Outcome.ENDED
+        if (id_, event.id) in self._given:
+            self._step.record(
+                Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason="delivered_before"
+            )
+            return Outcome.DELIVERED
+        if wanted.record.state is SubscriptionState.ENDED:
+            self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="unsubscribed")
+            return Outcome.UNSUBSCRIBED
+        if wanted.window - len(wanted.held_back) <= 0:
+            self._refuse_full(wanted, event)
+            return None
+        self._remember(id_, event.id)
+        if wanted.status is None:
+            wanted.held_back.append(event)
+        else:
+            self._hand_over(wanted, event)
+        return Outcome.DELIVERED
+
+    def _refuse_full(self, wanted: _Wanted, event: Event) -> None:
+        """A full channel: a promised event waits at its owner, any other becomes a gap."""
+        if event.guarantee is Guarantee.AT_MOST_ONCE:
+            wanted.gap += 1
+            self._step.record(Kind.DROP, event=event.id, subscription=wanted.record.id, reason="channel_full")
+
+    def _remember(self, id_: SubscriptionId, event: EventId) -> None:
+        pair = (id_, event)
+        self._given[pair] = None
+        until = Micros(self._step.now + self._config.horizon_us + self._config.horizon_margin_us)
+        self._given_order.append((until, pair))
+
+    def _hand_over(self, wanted: _Wanted, event: Event) -> None:
+        id_ = wanted.record.id
+        if wanted.gap:
+            self._step.record(Kind.GAP, subscription=id_, count=wanted.gap, reason="channel_full")
+            self._step.effects.append(NotifyGap(id_, wanted.gap, "channel_full"))
+            wanted.gap = 0
+        wanted.window -= 1
+        self._step.record(Kind.DELIVER, event=event.id, subscription=id_, digest=content_hash(event))
+        self._step.effects.append(Notify(id_, event))
+
+    def took(self, command: TookCommand) -> None:
+        """The application made room."""
+        wanted = self._wanted.get(command.subscription)
+        if wanted is not None:
+            wanted.window += command.count
+
+    def tick(self) -> None:
+        """Ask again for what is not stable everywhere; forget what is older than any live copy."""
+        self._tick += 1
+        for id_, wanted in list(self._wanted.items()):
+            if not wanted.is_announced and self._tick - wanted.asked_tick >= self._config.retry_ticks:
+                self._ask(wanted)
+            elif wanted.is_announced and wanted.record.state is SubscriptionState.ENDED:
+                del self._wanted[id_]
+        while self._given_order and self._given_order[0][0] <= self._step.now:
+            self._given.pop(self._given_order.popleft()[1], None)

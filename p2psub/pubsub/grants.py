@@ -1,0 +1,155 @@
+"""The super-node's side of tenure: tables, their transfer, and who must confirm a change.
+
+A new table comes into force only when every member whose arc changed holds its part of the match index. While it is under
+way, and until every member of an older table obeys the new one or its lease has run out, a change must be stored by
+everybody who might answer for its key: so nobody acknowledges an event without a subscription that is called stable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from p2psub.config import ClusterConfig, CubeConfig
+from p2psub.model.changes import Stream
+from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.cluster import IndexHeld, IndexTransfer
+from p2psub.model.places import Table, TableVersion
+from p2psub.model.step import Step
+from p2psub.overlay.roster import Roster
+from p2psub.pubsub.changes import ChangeSet
+
+_RESEND_TICKS = 4
+
+
+@dataclass(slots=True)
+class _Next:
+    """A table under way."""
+
+    table: Table
+    vector: dict[Stream, int]
+    waiting: dict[NodeId, Contact]
+    incarnations: dict[NodeId, int]
+    attempt: int = 0
+    sent_tick: int = 0
+
+
+@dataclass(slots=True)
+class Grants:
+    """All tables of one reign that may still be obeyed."""
+
+    step: Step
+    cluster_config: ClusterConfig
+    cube_config: CubeConfig
+    tick_us: Micros
+    roster: Roster
+    changes: ChangeSet
+    cluster: ClusterId
+    epoch: Epoch
+    table: Table | None = None
+    vector: dict[Stream, int] = field(default_factory=dict)
+    """What every owner of the table is known to hold: the claims."""
+    quarantine_until_us: Micros = Micros(0)
+    """Until then somebody may hold a lease of the reign before."""
+    _next: _Next | None = None
+    _n: int = 0
+    _older: list[tuple[Table, Micros]] = field(default_factory=list)
+    _indexed: dict[NodeId, int] = field(default_factory=dict)
+    _tick: int = 0
+
+    @property
+    def lease_us(self) -> Micros:
+        return Micros(self.cluster_config.lease_ticks * self.tick_us)
+
+    @property
+    def next_version(self) -> TableVersion | None:
+        """The table under way."""
+        return None if self._next is None else self._next.table.version
+
+    def is_entitled(self, member: NodeId, incarnation: int) -> bool:
+        """Whether this very process holds its part of the index."""
+        return self._indexed.get(member) == incarnation
+
+    def tick(self) -> bool:
+        """Follow the roster; True when a new table has just come into force."""
+        self._tick += 1
+        now = self.step.now
+        self._older = [(table, until) for table, until in self._older if now < until]
+        standing = self._next.table if self._next is not None else self.table
+        owners = tuple(self.roster.owners())
+        if standing is None or standing.owners != owners or standing.seen != self.roster.seen or self._has_stranger():
+            self._begin(owners)
+        if self._next is not None and self._tick - self._next.sent_tick >= _RESEND_TICKS:
+            self._transfer()
+        return self._commit_if_held()
+
+    def _has_stranger(self) -> bool:
+        known = self._indexed if self._next is None else {**self._indexed, **self._next.incarnations}
+        return any(m.in_ring and known.get(i) != m.incarnation for i, m in self.roster.members.items())
+
+    def _begin(self, owners: tuple[Contact, ...]) -> None:
+        self._n += 1
+        table = Table(TableVersion(self.epoch, self._n), owners, self.roster.seen)
+        incarnations = {i: m.incarnation for i, m in self.roster.members.items()}
+        incarnations[self.step.me.id] = self.step.incarnation
+        waiting = {c.id: c for c in owners if self._needs_index(c.id, incarnations[c.id], table)}
+        # Only if every owner gets its index anew does the whole change set count as held by them all.
+        vector = dict(self.changes.vector) if len(waiting) == len(owners) else {}
+        self._next = _Next(table, vector, waiting, incarnations, 0, self._tick - _RESEND_TICKS)
+
+    def _needs_index(self, node: NodeId, incarnation: int, table: Table) -> bool:
+        if self.table is None or self._indexed.get(node) != incarnation:
+            return True
+        return self.table.arc_start_of(node) != table.arc_start_of(node)
+
+    def _transfer(self) -> None:
+        under_way = self._next
+        assert under_way is not None
+        under_way.sent_tick = self._tick
+        under_way.attempt += 1
+        for contact in under_way.waiting.values():
+            start = under_way.table.arc_start_of(contact.id)
+            assert start is not None
+            changes = self.changes.active_in_arc(start, contact.id)
+            most = self.cube_config.batch_changes_max
+            parts = [tuple(changes[i : i + most]) for i in range(0, len(changes), most)] or [()]
+            for index, part in enumerate(parts):
+                version = under_way.table.version
+                transfer = IndexTransfer(self.cluster, version, start, under_way.attempt, index, len(parts), part)
+                self.step.send(contact, transfer)
+
+    def forget_index(self, member: NodeId) -> None:
+        """A member says that it does not hold the index of its arc: it must get it again."""
+        self._indexed.pop(member, None)
+
+    def on_index_held(self, peer: Contact, held: IndexHeld) -> None:
+        if self._next is not None and held.version == self._next.table.version:
+            if self._next.waiting.pop(peer.id, None) is not None:
+                self._indexed[peer.id] = self._next.incarnations[peer.id]
+
+    def _commit_if_held(self) -> bool:
+        done = self._next
+        if done is None or done.waiting:
+            return False
+        if self.table is not None:
+            self._older.append((self.table, Micros(self.step.now + self.lease_us)))
+        self.table, self._next = done.table, None
+        for stream, n in done.vector.items():
+            self.vector[stream] = max(n, self.vector.get(stream, 0))
+        self._indexed = {c.id: self._indexed[c.id] for c in self.table.owners if c.id in self._indexed}
+        return True
+
+    def must_confirm(self, key: Key) -> list[Contact]:
+        """Everybody who may answer for `key` now or soon: the owner by the table, by the next, by older ones."""
+        owners: dict[NodeId, Contact] = {}
+        for table in [self.table, self._next.table if self._next is not None else None]:
+            if table is not None:
+                owner = table.owner_of(key)
+                owners[owner.id] = owner
+        for table, until in self._older:
+            owner = table.owner_of(key)
+            member = self.roster.members.get(owner.id)
+            obeys_newer = member is not None and member.table is not None and member.table > table.version
+            if not obeys_newer and owner.id != self.step.me.id and self.step.now < until:
+                owners[owner.id] = owner
+        return list(owners.values())

@@ -1,0 +1,164 @@
+"""The owner's match index: the subscriptions whose keys lie in its arc.
+
+The index is soft: it comes from the super-node, which holds the change set with its candidates, and is built anew under
+each table that moves our arc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from p2psub.config import PubSubConfig
+from p2psub.matching.linear import LinearMatcher
+from p2psub.matching.matcher import Matcher
+from p2psub.model.changes import Change
+from p2psub.model.content import Event, Subscription, SubscriptionState, keys_of
+from p2psub.model.ids import Contact, Key, NodeId, SubscriptionId, key_of_shard
+from p2psub.model.instants import Micros
+from p2psub.model.messages.cluster import IndexHeld, IndexTransfer, InterestStored, StoreInterest
+from p2psub.model.messages.pubsub import Obligation
+from p2psub.model.places import Table, TableVersion
+from p2psub.model.step import Step
+from p2psub.pubsub.tenure import Tenure
+
+
+@dataclass(slots=True)
+class _Index:
+    """Subscriptions by key, each key with a matcher of its own, for the arc from `start` to us."""
+
+    shards: int
+    start: NodeId | None = None
+    records: dict[SubscriptionId, Subscription] = field(default_factory=dict)
+    matchers: dict[Key, Matcher] = field(default_factory=dict)
+
+    def take(self, record: Subscription) -> None:
+        """Put a record in, or take an ended one out; an older version changes nothing."""
+        known = self.records.get(record.id)
+        if known is not None:
+            if known.version >= record.version:
+                return
+            self._unfile(known)
+        self.records[record.id] = record
+        if record.state is SubscriptionState.ACTIVE:
+            for key in keys_of(record, self.shards):
+                if key not in self.matchers:
+                    self.matchers[key] = LinearMatcher()
+                self.matchers[key].add(record)
+
+    def _unfile(self, record: Subscription) -> None:
+        if record.state is SubscriptionState.ACTIVE:
+            for key in keys_of(record, self.shards):
+                self.matchers[key].remove(record.id)
+                if not len(self.matchers[key]):
+                    del self.matchers[key]
+
+
+@dataclass(slots=True)
+class _Staged:
+    """An index on its way, for a table under way."""
+
+    version: TableVersion
+    start: NodeId | None = None
+    attempt: int = 0
+    parts: dict[int, tuple[Change, ...]] = field(default_factory=dict)
+    late: list[Change] = field(default_factory=list)
+    is_whole: bool = False
+
+
+class Interests:
+    """What is wanted in our arc."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: PubSubConfig,
+        tenure: Tenure,
+        replay: Callable[[Subscription], int],
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._tenure = tenure
+        self._replay = replay
+        self._index = _Index(config.shards)
+        self._staged: _Staged | None = None
+        self._shard_keys = [key_of_shard(shard) for shard in range(config.shards)]
+        self._empty_until_us: dict[Key, Micros] = {}
+        self._delayed: list[tuple[Micros, Contact, StoreInterest]] = []
+
+    def match(self, key: Key, event: Event) -> list[Obligation]:
+        """The active subscriptions under `key` that want the event."""
+        matcher = self._index.matchers.get(key)
+        if matcher is None:
+            return []
+        records = self._index.records
+        return [Obligation(id_, records[id_].cluster) for id_ in matcher.match(event)]
+
+    def lease_empty(self, shard: int) -> bool:
+        """Whether a wildcard shard is empty; if so, the asker may take it for empty for a while."""
+        key = self._shard_keys[shard]
+        if key in self._index.matchers:
+            return False
+        self._empty_until_us[key] = Micros(self._step.now + self._config.empty_lease_us)
+        return True
+
+    def shard_key(self, shard: int) -> Key:
+        return self._shard_keys[shard]
+
+    # From the super-node
+
+    def on_store_interest(self, peer: Contact, store: StoreInterest) -> None:
+        """Store, then vote; a change to a shard that was leased as empty is confirmed only after that lease."""
+        record = store.change.subscription
+        if store.next is not None:
+            self._staging(store.next)
+        if self._staged is not None:
+            self._staged.late.append(store.change)
+        is_new = record.id not in self._index.records
+        keys = keys_of(record, self._config.shards)
+        self._index.take(record)
+        empty_until = max((self._empty_until_us.get(key, Micros(0)) for key in keys), default=Micros(0))
+        if empty_until > self._step.now:
+            self._delayed.append((empty_until, peer, store))
+        else:
+            retained = self._replay(record) if is_new and record.replay else 0
+            self._confirm(peer, store, retained)
+
+    def _confirm(self, peer: Contact, store: StoreInterest, retained: int) -> None:
+        number = store.change.number
+        self._step.send(peer, InterestStored(store.cluster, store.epoch, number, True, retained))
+
+    def on_index_transfer(self, peer: Contact, transfer: IndexTransfer) -> None:
+        staged = self._staging(transfer.version)
+        if staged.version != transfer.version:
+            return
+        if transfer.attempt > staged.attempt and not staged.is_whole:
+            staged.attempt, staged.parts, staged.start = transfer.attempt, {}, transfer.arc_start
+        if transfer.attempt == staged.attempt:
+            staged.parts[transfer.part] = transfer.changes
+            staged.is_whole = len(staged.parts) == transfer.parts
+        if staged.is_whole:
+            self._step.send(peer, IndexHeld(transfer.cluster, transfer.version))
+
+    def _staging(self, version: TableVersion) -> _Staged:
+        if self._staged is None or self._staged.version < version:
+            self._staged = _Staged(version)
+        return self._staged
+
+    def adopt(self, table: Table) -> bool:
+        """Be ready to serve by a table; False if we do not hold the index of the arc it gives us."""
+        start, staged = self._tenure.arc_under(table), self._staged
+        if staged is not None and staged.is_whole and staged.start == start and staged.version <= table.version:
+            index = _Index(self._config.shards, start)
+            for change in [*(c for i in sorted(staged.parts) for c in staged.parts[i]), *staged.late]:
+                index.take(change.subscription)
+            self._index, self._staged = index, None
+        return self._index.start is not None and self._index.start == start
+
+    def tick(self) -> None:
+        """Confirm what had to wait for an empty lease."""
+        if self._delayed:
+            due = [d for d in self._delayed if d[0] <= self._step.now]
+            self._delayed = [d for d in self._delayed if d[0] > self._step.now]
+            for _, peer, store in due:
+                self._confirm(peer, store, 0)

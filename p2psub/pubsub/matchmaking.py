@@ -1,0 +1,125 @@
+"""The owner of a topic gathers who wants an event: its own index, and the wildcard shards' owners.
+
+An event is stored only with its matches, so nobody ever matches it again: what is owed travels with the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from p2psub.config import PubSubConfig
+from p2psub.model.changes import Stream, lowest_common
+from p2psub.model.content import Timed
+from p2psub.model.ids import ClusterId, Contact, EventId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import MatchAsk, MatchSay, Obligation
+from p2psub.model.step import Step
+from p2psub.pubsub.interests import Interests
+from p2psub.pubsub.tenure import Tenure
+
+
+@dataclass(slots=True)
+class Gathering:
+    """An event whose matches are not all in yet."""
+
+    timed: Timed
+    publisher: Contact
+    started_us: Micros
+    asked_tick: int
+    shards: dict[int, None]
+    matches: dict[Obligation, None] = field(default_factory=dict)
+    vectors: list[dict[Stream, int]] = field(default_factory=list)
+
+    def vector(self) -> dict[Stream, int]:
+        """The changes that every index asked is known to hold."""
+        return lowest_common(self.vectors)
+
+
+class Matchmaking:
+    """Events on their way from `publish` to the store."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: PubSubConfig,
+        tenure: Tenure,
+        interests: Interests,
+        matched: Callable[[Gathering], None],
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._tenure = tenure
+        self._interests = interests
+        self._matched = matched
+        self._tick = 0
+        self._gathering: dict[EventId, Gathering] = {}
+        self._empty_until_us: dict[int, Micros] = {}
+        self.cluster: ClusterId | None = None
+
+    def __contains__(self, event: EventId) -> bool:
+        return event in self._gathering
+
+    def gather(self, timed: Timed, publisher: Contact) -> None:
+        """Find everybody who wants the event, then call `matched`."""
+        event = timed.event
+        shards = {s: None for s in range(self._config.shards) if self._empty_until_us.get(s, 0) <= self._step.now}
+        gathering = Gathering(timed, publisher, self._step.now, self._tick, shards)
+        self._gathering[event.id] = gathering
+        gathering.vectors.append(self._tenure.vector)
+        gathering.matches.update(dict.fromkeys(self._interests.match(event.key, event)))
+        for shard in list(shards):
+            self._ask(gathering, shard)
+        self._finish_if_whole(gathering)
+
+    def _ask(self, gathering: Gathering, shard: int) -> None:
+        key, event = self._interests.shard_key(shard), gathering.timed.event
+        owner = self._tenure.owner_of(key)
+        if self._tenure.serves(key):
+            self._take(gathering, shard, self._interests.match(key, event), self._tenure.vector)
+        elif owner is not None and self.cluster is not None:
+            self._step.send(owner, MatchAsk(self.cluster, shard, event))
+
+    def _take(
+        self, gathering: Gathering, shard: int, matches: list[Obligation], vector: dict[Stream, int]
+    ) -> None:
+        gathering.shards.pop(shard, None)
+        gathering.matches.update(dict.fromkeys(matches))
+        gathering.vectors.append(vector)
+
+    def _finish_if_whole(self, gathering: Gathering) -> None:
+        if not gathering.shards and self._gathering.pop(gathering.timed.event.id, None) is not None:
+            self._matched(gathering)
+
+    def on_match_ask(self, peer: Contact, ask: MatchAsk) -> None:
+        """Answer for a wildcard shard, if it is ours; an asker that hears nothing asks again."""
+        key = self._interests.shard_key(ask.shard)
+        if ask.cluster != self.cluster or not self._tenure.serves(key):
+            return
+        matches = tuple(self._interests.match(key, ask.event))
+        vector = tuple(sorted(self._tenure.vector.items()))
+        is_empty = not matches and self._interests.lease_empty(ask.shard)
+        self._step.send(peer, MatchSay(ask.cluster, ask.shard, ask.event.id, matches, vector, is_empty))
+
+    def on_match_say(self, _: Contact, say: MatchSay) -> None:
+        gathering = self._gathering.get(say.event)
+        if gathering is None or say.shard not in gathering.shards:
+            return
+        if say.empty:
+            # Counted from when we asked, so that it ends here before it ends at the shard's owner.
+            until = gathering.started_us + self._config.empty_lease_us
+            self._empty_until_us[say.shard] = Micros(until)
+        self._take(gathering, say.shard, list(say.matches), dict(say.vector))
+        self._finish_if_whole(gathering)
+
+    def tick(self) -> None:
+        """Ask again; give up what is no longer ours, whose publisher will find the new owner."""
+        self._tick += 1
+        for id_, gathering in list(self._gathering.items()):
+            if not self._tenure.serves(gathering.timed.event.key):
+                del self._gathering[id_]
+            elif self._tick - gathering.asked_tick >= 2:
+                gathering.asked_tick = self._tick
+                for shard in list(gathering.shards):
+                    self._ask(gathering, shard)
+                self._finish_if_whole(gathering)

@@ -1,0 +1,214 @@
+"""The owner of a topic: takes publishes, acknowledges copies, pays what is owed.
+
+An event is acknowledged when enough members hold it with everything it owes. From then on it is undischarged until every
+matched subscription has an outcome, whoever the owner is by then.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from p2psub.config import PubSubConfig
+from p2psub.matching.linear import matches
+from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, Timed
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import (
+    Acknowledge,
+    Deed,
+    Deliver,
+    Delivered,
+    NotOwner,
+    Obligation,
+    Publish,
+    Route,
+    Routed,
+)
+from p2psub.model.outcomes import Outcome, PublishOutcome
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.overlay.election import Election
+from p2psub.pubsub.deeds import Deeds, Held
+from p2psub.pubsub.matchmaking import Gathering, Matchmaking
+from p2psub.pubsub.tenure import Tenure
+from p2psub.queueing.retention import Recent
+
+_BACKOFF_MAX = 5
+
+
+class Owning:
+    """What this member does for the events of its arc."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: PubSubConfig,
+        tenure: Tenure,
+        election: Election,
+        contact_of: Callable[[NodeId], Contact | None],
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._tenure = tenure
+        self._election = election
+        self._contact_of = contact_of
+        self._tick = 0
+        self._attempt = 0
+        self._finished: dict[EventId, PublishOutcome] = {}
+        self._finished_order: deque[tuple[Micros, EventId]] = deque()
+        self.recent = Recent(config.recent_events_max)
+        self.deeds: Deeds
+        self.matchmaking: Matchmaking
+
+    def is_finished(self, event: EventId) -> bool:
+        """Whether an event was stored and owes nothing any more."""
+        return event in self._finished
+
+    # Publish
+
+    def on_publish(self, peer: Contact, publish: Publish) -> None:
+        event = publish.timed.event
+        key = event.key
+        if not self._tenure.serves(key):
+            owner = self._tenure.owner_of(key)
+            hint = owner if owner is not None and owner.id != self._step.me.id else None
+            self._step.send(peer, NotOwner(event.id, hint))
+            return
+        held = self.deeds.held.get(event.id)
+        if event.id in self._finished:
+            self._repeat(peer, event)
+            self._step.send(peer, Acknowledge(self._finished[event.id]))
+        elif held is not None:
+            self._repeat(peer, event)
+            held.is_asked = True
+            self._acknowledge_if_copied(held, again=True)
+        elif event.id not in self.matchmaking:
+            self.matchmaking.gather(publish.timed, peer)
+
+    def _repeat(self, peer: Contact, event: Event) -> None:
+        self._step.record(Kind.DUPLICATE, event=event.id, peer=peer.id, reason="publish_repeated")
+
+    def store(self, gathering: Gathering) -> None:
+        """All matches are in: store the event with what it owes, or, at most once, send it straight through."""
+        event = gathering.timed.event
+        age = Micros(gathering.timed.age_us + self._step.now - gathering.started_us)
+        owed = tuple(gathering.matches)
+        self._step.record(Kind.MATCH, event=event.id, count=len(owed), reason=event.guarantee.value)
+        if event.guarantee is Guarantee.AT_MOST_ONCE:
+            self._dispatch(Timed(event, age), list(owed))
+            return
+        vector = tuple(sorted(gathering.vector().items()))
+        deed = Deed(Timed(event, age), owed, len(owed), vector, gathering.publisher)
+        held = self.deeds.take(deed, Kind.STORE)
+        held.is_asked = True
+        self.deeds.replicate(held)
+
+    def copied(self, held: Held) -> None:
+        """One more durable copy."""
+        if not self._tenure.is_mine(held.key):
+            return
+        self._acknowledge_if_copied(held)
+        if held.dispatched_tick < 0 and self._has_copies(held):
+            self._pay(held)
+
+    def _has_copies(self, held: Held) -> bool:
+        copies = self._tenure.required_copies(self._config.copies)
+        return self._step.me.id in held.held_by and len(held.held_by) >= copies
+
+    def _acknowledge_if_copied(self, held: Held, again: bool = False) -> None:
+        if held.is_asked and (again or not held.is_acknowledged) and self._has_copies(held):
+            held.is_acknowledged = True
+            outcome = PublishOutcome(held.deed.timed.event.id, len(held.held_by), held.deed.matched)
+            self._step.send(held.deed.publisher, Acknowledge(outcome))
+
+    # Paying what is owed
+
+    def _pay(self, held: Held) -> None:
+        held.dispatched_tick = self._tick
+        held.dispatches += 1
+        if not held.owed:
+            self._finish(held)
+            return
+        age = Micros(self._step.now - held.born_us)
+        through_super_node = held.dispatches > 1
+        self._dispatch(Timed(held.deed.timed.event, age), list(held.owed.values()), through_super_node)
+
+    def _dispatch(self, timed: Timed, owed: list[Obligation], through_super_node: bool = False) -> None:
+        """Own cluster: straight to the peers (at first); others: one multicast by our super-node."""
+        by_peer: dict[NodeId, tuple[Contact, list[SubscriptionId]]] = {}
+        routed: list[Obligation] = []
+        for obligation in owed:
+            contact = None
+            if obligation.cluster == self._election.cluster and not through_super_node:
+                contact = self._contact_of(obligation.subscription.node)
+            if contact is None:
+                routed.append(obligation)
+            else:
+                by_peer.setdefault(contact.id, (contact, []))[1].append(obligation.subscription)
+        for contact, subscriptions in by_peer.values():
+            self._step.send(contact, Deliver(timed, tuple(subscriptions)))
+        if routed and self._election.super_node is not None:
+            self._attempt += 1
+            self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(routed)))
+
+    def on_delivered(self, _: Contact, delivered: Delivered) -> None:
+        self._settle(delivered.event, delivered.outcomes)
+
+    def on_routed(self, _: Contact, routed: Routed) -> None:
+        self._settle(routed.event, routed.outcomes)
+
+    def _settle(self, event: EventId, outcomes: tuple[tuple[SubscriptionId, Outcome], ...]) -> None:
+        held = self.deeds.held.get(event)
+        if held is None:
+            return
+        for id_, outcome in outcomes:
+            if held.owed.pop(id_, None) is not None:
+                self._step.record(Kind.OUTCOME, event=event, subscription=id_, reason=outcome.value)
+        if not held.owed and self._tenure.is_mine(held.key) and self._has_copies(held):
+            self._finish(held)
+
+    def _finish(self, held: Held) -> None:
+        event = held.deed.timed.event
+        outcome = PublishOutcome(event.id, len(held.held_by), held.deed.matched)
+        self._step.record(Kind.DISCHARGE, event=event.id, count=held.deed.matched)
+        self._finished[event.id] = outcome
+        until = Micros(self._step.now + self._config.horizon_us + self._config.horizon_margin_us)
+        self._finished_order.append((until, event.id))
+        self.recent.retain(event, held.born_us, self._step.now)
+        self.deeds.discharge(held)
+
+    # Replay
+
+    def replay(self, record: Subscription) -> int:
+        """Owe a new subscription the retained events it matches (Hyper 3.1.1); returns how many."""
+        if record.state is not SubscriptionState.ACTIVE:
+            return 0
+        events = self.recent.wanted(lambda event: matches(record.filter, event), self._step.now)
+        for event in events:
+            self._dispatch(Timed(event, Micros(0)), [Obligation(record.id, record.cluster)])
+        return len(events)
+
+    # Time
+
+    def tick(self) -> None:
+        """Pay again what is still owed; give up what is older than the horizon; forget old ids."""
+        self._tick += 1
+        for held in list(self.deeds.held.values()):
+            if self._tenure.is_mine(held.key) and self._has_copies(held):
+                self._tend(held)
+        while self._finished_order and self._finished_order[0][0] <= self._step.now:
+            self._finished.pop(self._finished_order.popleft()[1], None)
+
+    def _tend(self, held: Held) -> None:
+        if self._step.now - held.born_us > self._config.horizon_us:
+            outcomes = tuple((id_, Outcome.UNREACHABLE) for id_ in held.owed)
+            self._settle(held.deed.timed.event.id, outcomes)
+            return
+        patience = self._config.redeliver_ticks * min(held.dispatches, _BACKOFF_MAX)
+        if held.dispatched_tick < 0 or self._tick - held.dispatched_tick >= patience or not held.owed:
+            self._pay(held)
+
+    @property
+    def cluster(self) -> ClusterId | None:
+        return self._election.cluster

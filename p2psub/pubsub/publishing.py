@@ -1,0 +1,102 @@
+"""The publisher's side: an outbox that holds every event until somebody is responsible for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from p2psub.config import PubSubConfig
+from p2psub.model.content import Event, Guarantee, Timed, content_hash
+from p2psub.model.effects import PublishCommand, Reply
+from p2psub.model.ids import Contact, EventId, Key
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
+from p2psub.model.messages.ring import Found
+from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.overlay.lookup import Lookups
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """An event nobody has acknowledged yet."""
+
+    event: Event
+    key: Key
+    command: int
+    born_us: Micros
+    sent_tick: int
+
+
+class Publishing:
+    """Unacknowledged events, and the owners found for their topics."""
+
+    def __init__(self, step: Step, config: PubSubConfig, lookups: Lookups) -> None:
+        self._step = step
+        self._config = config
+        self._lookups = lookups
+        self._tick = 0
+        self._sequence = 0
+        self._outbox: dict[EventId, _Waiting] = {}
+        self._owners: dict[Key, Contact] = {}
+
+    def __len__(self) -> int:
+        return len(self._outbox)
+
+    def publish(self, command: PublishCommand) -> None:
+        """Give the event its id for good and send it on its way."""
+        self._sequence += 1
+        id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
+        event = Event(id_, command.topic, command.attributes, command.body, command.retain_us, command.guarantee)
+        self._step.record(Kind.PUBLISH, event=id_, digest=content_hash(event), published=event)
+        if len(self._outbox) >= self._config.outbox_events_max:
+            self._step.record(Kind.DROP, event=id_, reason="outbox_full")
+            self._step.effects.append(Reply(command.number, PublishOutcome(id_, 0, 0)))
+            return
+        waiting = _Waiting(event, event.key, command.number, self._step.now, self._tick)
+        if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
+            self._outbox[id_] = waiting
+        else:
+            self._step.effects.append(Reply(command.number, PublishOutcome(id_, 0, 0)))
+        self._send(waiting)
+
+    def _send(self, waiting: _Waiting) -> None:
+        waiting.sent_tick = self._tick
+        owner = self._owners.get(waiting.key)
+        if owner is None:
+            self._lookups.start(waiting.key, lambda found: self._learn_owner(waiting, found))
+        else:
+            age = Micros(self._step.now - waiting.born_us)
+            self._step.send(owner, Publish(Timed(waiting.event, age)))
+
+    def _learn_owner(self, waiting: _Waiting, found: Found) -> None:
+        self._owners[waiting.key] = found.successors[0]
+        if waiting.event.id in self._outbox or waiting.event.guarantee is Guarantee.AT_MOST_ONCE:
+            self._send(waiting)
+
+    def on_acknowledge(self, _: Contact, acknowledged: Acknowledge) -> None:
+        outcome = acknowledged.outcome
+        waiting = self._outbox.pop(outcome.event, None)
+        if waiting is not None:
+            self._step.record(
+                Kind.ACKNOWLEDGE, event=outcome.event, copies=outcome.copies, count=outcome.matched
+            )
+            self._step.effects.append(Reply(waiting.command, outcome))
+
+    def on_not_owner(self, _: Contact, refused: NotOwner) -> None:
+        """Somebody else is responsible: go there at once if we are told who, else look it up on the next try."""
+        waiting = self._outbox.get(refused.event)
+        if waiting is None:
+            return
+        self._owners.pop(waiting.key, None)
+        if refused.owner is not None:
+            self._owners[waiting.key] = refused.owner
+            self._send(waiting)
+
+    def tick(self) -> None:
+        """Try again what was not acknowledged; a silent owner may have been replaced, so it is looked up anew."""
+        self._tick += 1
+        for waiting in list(self._outbox.values()):
+            if self._tick - waiting.sent_tick >= self._config.retry_ticks:
+                self._owners.pop(waiting.key, None)
+                self._send(waiting)

@@ -1,0 +1,127 @@
+"""The super-node carries events between clusters: one multicast out, one message per subscribing peer in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from p2psub.casts.cast import Casts, Summary
+from p2psub.model.content import Guarantee, SubscriptionState
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import CastId, ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.messages.casts import EventPayload, EventSummary
+from p2psub.model.messages.pubsub import Deliver, Delivered, Route, Routed
+from p2psub.model.outcomes import Outcome
+from p2psub.model.step import Step
+from p2psub.overlay.directory import Directory
+from p2psub.overlay.election import Election
+from p2psub.pubsub.changes import ChangeSet
+
+_PATIENCE_TICKS = 4
+"""How long a cast waits for subscribing peers; who is late is tried again by the owner. A guess: two heartbeats."""
+
+
+@dataclass(slots=True)
+class _Arriving:
+    """An event being handed to the peers of our cluster."""
+
+    waiting: dict[NodeId, tuple[Contact, Deliver]]
+    outcomes: dict[SubscriptionId, Outcome]
+    arrived_tick: int
+    sent_tick: int
+
+
+class Routing:
+    """Events that pass through this super-node."""
+
+    def __init__(
+        self,
+        step: Step,
+        changes: ChangeSet,
+        directory: Directory,
+        election: Election,
+        contact_of: Callable[[NodeId], Contact | None],
+    ) -> None:
+        self._step = step
+        self._changes = changes
+        self._directory = directory
+        self._election = election
+        self._contact_of = contact_of
+        self._tick = 0
+        self._arriving: dict[tuple[EventId, CastId], _Arriving] = {}
+        self.casts: Casts
+
+    # Out
+
+    def on_route(self, peer: Contact, route: Route) -> None:
+        """Cast the event to the clusters of the subscriptions it is owed to, and report what became of it."""
+        if not self._election.rules:
+            return
+        by_cluster: dict[ClusterId, list[SubscriptionId]] = {}
+        for obligation in route.owed:
+            by_cluster.setdefault(obligation.cluster, []).append(obligation.subscription)
+        targets: list[tuple[ClusterId, Prefix, tuple[SubscriptionId, ...]]] = []
+        for cluster, subscriptions in by_cluster.items():
+            entry = self._directory.get(cluster)
+            if entry is not None:
+                targets.append((cluster, entry.prefix, tuple(subscriptions)))
+        event = route.timed.event.id
+
+        def report(summary: Summary, _: bool) -> None:
+            assert isinstance(summary, EventSummary)
+            if summary.outcomes:
+                self._step.send(peer, Routed(route.attempt, event, summary.outcomes))
+
+        if targets:
+            self.casts.start(EventPayload(route.timed, tuple(targets)), report)
+
+    # In
+
+    def take(self, cast: CastId, payload: EventPayload) -> None:
+        """Our cluster's part: hand the event to its subscribers here."""
+        event = payload.timed.event
+        wanted = [s for cluster, _, subs in payload.targets if cluster == self._election.cluster for s in subs]
+        arriving = _Arriving({}, {}, self._tick, self._tick)
+        by_peer: dict[NodeId, list[SubscriptionId]] = {}
+        for id_ in wanted:
+            known = self._changes.current(id_)
+            if known is not None and known.subscription.state is SubscriptionState.ENDED:
+                arriving.outcomes[id_] = Outcome.ENDED
+            elif known is not None:
+                by_peer.setdefault(id_.node, []).append(id_)
+        for node, subscriptions in by_peer.items():
+            contact = self._contact_of(node)
+            if contact is not None:
+                arriving.waiting[node] = (contact, Deliver(payload.timed, tuple(subscriptions)))
+        for contact, deliver in arriving.waiting.values():
+            self._step.send(contact, deliver)
+        if event.guarantee is Guarantee.AT_MOST_ONCE:
+            arriving.waiting.clear()
+        self._arriving[event.id, cast] = arriving
+        self._finish_if_whole((event.id, cast))
+
+    def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
+        for name in [name for name in self._arriving if name[0] == delivered.event]:
+            arriving = self._arriving[name]
+            arriving.outcomes.update(delivered.outcomes)
+            arriving.waiting.pop(peer.id, None)
+            self._finish_if_whole(name)
+
+    def _finish_if_whole(self, name: tuple[EventId, CastId]) -> None:
+        if not self._arriving[name].waiting:
+            self._finish(name)
+
+    def _finish(self, name: tuple[EventId, CastId]) -> None:
+        arriving = self._arriving.pop(name)
+        self.casts.answer_locally(name[1], EventSummary(tuple(arriving.outcomes.items())))
+
+    def tick(self) -> None:
+        """Repeat to peers that have not answered; answer for those who have when patience ends."""
+        self._tick += 1
+        for name, arriving in list(self._arriving.items()):
+            if self._tick - arriving.arrived_tick >= _PATIENCE_TICKS:
+                self._finish(name)
+            elif self._tick - arriving.sent_tick >= 2:
+                arriving.sent_tick = self._tick
+                for contact, deliver in arriving.waiting.values():
+                    self._step.send(contact, deliver)

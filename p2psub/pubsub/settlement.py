@@ -1,0 +1,345 @@
+"""The super-node's book of changes: numbering, holding, settling, verdicts.
+
+A change is *held* when the first candidates have it too, so that it outlives the super-node. It is *settled* here when it
+is held and everybody who may answer for its keys has stored it. A cast is answered when the change is settled; when every
+cluster has answered, the subscription is stable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from p2psub.casts.cast import Casts, Summary
+from p2psub.config import NodeConfig
+from p2psub.model.changes import Change, ChangeNumber, Stream
+from p2psub.model.content import Subscription, SubscriptionState
+from p2psub.model.graycode import WHOLE, Prefix, covers
+from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
+from p2psub.model.messages.casts import ChangePayload, ChangeSummary
+from p2psub.model.messages.cluster import InterestStored, StoreInterest, StreamHeld, StreamState
+from p2psub.model.messages.pubsub import Subscribe, Verdict
+from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.overlay.directory import Directory
+from p2psub.overlay.roster import Roster
+from p2psub.pubsub.changes import ChangeSet
+from p2psub.pubsub.grants import Grants
+
+CHANGE_ROOM = "change"
+_RESEND_TICKS = 2
+
+
+@dataclass(slots=True)
+class _Settling:
+    """A change that not everybody concerned has stored yet."""
+
+    change: Change
+    is_durable: bool = False
+    confirmed: dict[NodeId, None] = field(default_factory=dict)
+    retained: int = 0
+    sent_tick: int = -_RESEND_TICKS
+    casts: list[tuple[CastId, Prefix]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Own:
+    """A change of our own cluster on its way to every other."""
+
+    change: Change
+    peer: Contact
+    asked_tick: int
+    cast: CastId | None = None
+    cast_tick: int = 0
+    status: VerdictStatus | None = None
+    unreached: tuple[ClusterId, ...] = ()
+
+
+class Settlement:
+    """One reign's book; `reign` opens a new one."""
+
+    def __init__(
+        self, step: Step, config: NodeConfig, changes: ChangeSet, roster: Roster, directory: Directory
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._changes = changes
+        self._roster = roster
+        self._directory = directory
+        self._tick = 0
+        self._settling: dict[ChangeNumber, _Settling] = {}
+        self._settled_ahead: dict[Stream, dict[int, None]] = {}
+        self._held: dict[NodeId, dict[Stream, int]] = {}
+        self._own: dict[SubscriptionId, _Own] = {}
+        self._last_heard_tick: dict[NodeId, int] = {}
+        self.grants: Grants | None = None
+        self.casts: Casts
+        self.is_complete = False
+
+    def reign(self, grants: Grants, is_complete: bool) -> None:
+        """Begin: whatever the last claims do not name must be settled again."""
+        self.grants, self.is_complete = grants, is_complete
+        self._settling.clear()
+        self._settled_ahead.clear()
+        self._held.clear()
+        self._own.clear()
+        self._last_heard_tick = {record.id.node: self._tick for record in self._changes.active()}
+        for change in self._changes.missing_in(grants.vector, 1 << 62):
+            self._settling[change.number] = _Settling(change, is_durable=True)
+
+    def abdicate(self) -> None:
+        """End the reign."""
+        self.grants = None
+        self._settling.clear()
+        self._own.clear()
+
+    # From our members
+
+    def on_subscribe(self, peer: Contact, asked: Subscribe) -> None:
+        """Number a new record; of a known one repeat the verdict, or see to it that there will be one."""
+        if self.grants is None or not self.is_complete:
+            return
+        record = asked.subscription
+        known = self._changes.current(record.id)
+        if known is None or known.subscription.version < record.version:
+            self._number(record, peer)
+        elif known.subscription.version > record.version:
+            self._say(peer, known.subscription, VerdictStatus.REFUSED, ())
+        else:
+            own = self._own.get(record.id)
+            if own is None:
+                # Numbered in a reign before ours: whether every cluster has it must be found out again.
+                self._own[record.id] = _Own(known, peer, self._tick)
+            elif own.status is not None:
+                own.peer = peer
+                self._say(peer, record, own.status, own.unreached)
+
+    def _say(
+        self, peer: Contact, record: Subscription, status: VerdictStatus, unreached: tuple[ClusterId, ...]
+    ) -> None:
+        self._step.send(peer, Verdict(record.id, record.version, status, unreached))
+
+    def _number(self, record: Subscription, peer: Contact) -> None:
+        assert self.grants is not None
+        stream = Stream(self.grants.cluster, self.grants.epoch)
+        number = ChangeNumber(stream, self._changes.vector.get(stream, 0) + 1)
+        change = Change(number, record)
+        self._step.record(Kind.NUMBER, number=number, subscription=record.id, subscribed=record)
+        self.learn(change)
+        self._own[record.id] = _Own(change, peer, self._tick)
+
+    def heard(self, peer: NodeId) -> None:
+        """A member reported: the lease of its subscriptions runs on."""
+        self._last_heard_tick[peer] = self._tick
+
+    def end_older(self, peer: Contact, incarnation: int) -> None:
+        """A member is back in a new incarnation: end the subscriptions of the old one."""
+        for record in self._changes.active_of(peer.id):
+            if record.id.incarnation < incarnation:
+                self._end(record, peer)
+
+    def _end(self, record: Subscription, peer: Contact) -> None:
+        if self.grants is not None and record.cluster == self.grants.cluster and self.is_complete:
+            ended = Subscription(
+                record.id, record.version + 1, SubscriptionState.ENDED, record.cluster, record.filter, record.replay
+            )
+            self._number(ended, peer)
+
+    # Learning
+
+    def learn(self, change: Change) -> bool:
+        """Take a change from wherever it comes; True if it is new. New ones are stored, streamed and settled."""
+        if not self._changes.add(change):
+            return False
+        self._step.write(CHANGE_ROOM, change.number, change)
+        if self.grants is not None:
+            entry = self._settling[change.number] = _Settling(change)
+            self._step.record(
+                Kind.CHANGE, number=change.number, cluster=self.grants.cluster, epoch=self.grants.epoch
+            )
+            self._step.when_durable(lambda: self._note_durable(entry))
+            self._stream()
+            self._store(entry)
+        return True
+
+    def _note_durable(self, entry: _Settling) -> None:
+        entry.is_durable = True
+        self._settle_if_stored(entry)
+
+    def take(self, cast: CastId, change: Change, part: Prefix) -> None:
+        """Our cluster's part of a cast: answered once the change is settled here."""
+        self.learn(change)
+        entry = self._settling.get(change.number)
+        if entry is None:
+            self.casts.answer_locally(cast, ChangeSummary((part,), 1, 0, 0))
+        else:
+            entry.casts.append((cast, part))
+
+    # Holding: the stream to the candidates
+
+    def _stream(self) -> None:
+        grants = self.grants
+        assert grants is not None
+        for candidate in self._roster.candidates:
+            held = self._held.get(candidate.id, {})
+            missing = self._changes.missing_in(held, self._config.cube.batch_changes_max)
+            if missing:
+                self._step.send(candidate, StreamState(grants.cluster, grants.epoch, tuple(missing)))
+
+    def on_stream_held(self, peer: Contact, held: StreamHeld) -> None:
+        if self.grants is None or held.epoch != self.grants.epoch:
+            return
+        self._held[peer.id] = dict(held.vector)
+        for entry in list(self._settling.values()):
+            self._settle_if_stored(entry)
+        self._cast_what_is_held()
+
+    def _is_held(self, number: ChangeNumber) -> bool:
+        stream, n = number
+        return self._changes.holds(number) and all(
+            self._held.get(candidate.id, {}).get(stream, 0) >= n for candidate in self._roster.candidates
+        )
+
+    # Settling
+
+    def _store(self, entry: _Settling) -> None:
+        grants = self.grants
+        assert grants is not None
+        entry.sent_tick = self._tick
+        for owner in self._lacking(entry):
+            store = StoreInterest(grants.cluster, grants.epoch, entry.change, grants.next_version)
+            self._step.send(owner, store)
+
+    def _lacking(self, entry: _Settling) -> list[Contact]:
+        assert self.grants is not None
+        owners: dict[NodeId, Contact] = {}
+        for key in self._changes.keys(entry.change.subscription.id):
+            owners.update({c.id: c for c in self.grants.must_confirm(key) if c.id not in entry.confirmed})
+        return list(owners.values())
+
+    def on_interest_stored(self, peer: Contact, stored: InterestStored) -> None:
+        if self.grants is None or stored.epoch != self.grants.epoch:
+            return
+        entry = self._settling.get(stored.number)
+        if entry is not None:
+            entry.confirmed[peer.id] = None
+            entry.retained += stored.retained
+            self._settle_if_stored(entry)
+
+    def table_changed(self) -> None:
+        """A table came into force; its owners hold whatever is claimed of them."""
+        grants = self.grants
+        assert grants is not None and grants.table is not None
+        for entry in list(self._settling.values()):
+            stream, n = entry.change.number
+            if grants.vector.get(stream, 0) >= n:
+                entry.confirmed.update({c.id: None for c in grants.table.owners})
+            self._settle_if_stored(entry)
+
+    def forget(self, member: NodeId) -> None:
+        """A member is back without what it had confirmed."""
+        for entry in self._settling.values():
+            entry.confirmed.pop(member, None)
+        self._held.pop(member, None)
+
+    def _settle_if_stored(self, entry: _Settling) -> None:
+        grants, number = self.grants, entry.change.number
+        if grants is None or grants.table is None or number not in self._settling or not entry.is_durable:
+            return
+        if self._step.now < grants.quarantine_until_us or not self._is_held(number) or self._lacking(entry):
+            return
+        del self._settling[number]
+        self._advance(number)
+        for cast, part in entry.casts:
+            self.casts.answer_locally(cast, ChangeSummary((part,), 1, 0, entry.retained))
+
+    def _advance(self, number: ChangeNumber) -> None:
+        """Extend what is claimed of the table's owners, without gaps."""
+        assert self.grants is not None
+        stream, n = number
+        claimed = self.grants.vector.get(stream, 0)
+        if n <= claimed:
+            return
+        ahead = self._settled_ahead.setdefault(stream, {})
+        ahead[n] = None
+        while claimed + 1 in ahead:
+            claimed += 1
+            del ahead[claimed]
+        if claimed:
+            self.grants.vector[stream] = claimed
+
+    # Casting and verdicts
+
+    def _cast_what_is_held(self) -> None:
+        for own in list(self._own.values()):
+            if own.cast is None and own.status is not VerdictStatus.STABLE and self._is_held(own.change.number):
+                self._cast(own)
+
+    def _cast(self, own: _Own) -> None:
+        own.cast_tick = self._tick
+        own.cast = CastId(self._step.me.id, self._step.incarnation, 0)
+        own.cast = self.casts.start(ChangePayload(own.change), lambda summary, whole: self._cast_done(own, summary))
+
+    def _cast_done(self, own: _Own, summary: Summary) -> None:
+        assert isinstance(summary, ChangeSummary)
+        own.cast = None
+        if covers(list(summary.covered), WHOLE):
+            self._conclude(own, VerdictStatus.STABLE, ())
+        else:
+            own.unreached = self._unreached(summary)
+
+    def _unreached(self, summary: ChangeSummary) -> tuple[ClusterId, ...]:
+        covered = list(summary.covered)
+        return tuple(entry.cluster for entry in self._directory.present() if not covers(covered, entry.prefix))
+
+    def _conclude(self, own: _Own, status: VerdictStatus, unreached: tuple[ClusterId, ...]) -> None:
+        own.status, own.unreached = status, unreached
+        self._say(own.peer, own.change.subscription, status, unreached)
+
+    # Time
+
+    def tick(self) -> None:
+        """Repeat what was not answered; tell `accepted` when the full answer is late; end what nobody renews."""
+        self._tick += 1
+        if self.grants is None:
+            return
+        if self._tick % _RESEND_TICKS == 0:
+            self._stream()
+        for entry in list(self._settling.values()):
+            if self._tick - entry.sent_tick >= _RESEND_TICKS:
+                self._store(entry)
+            self._settle_if_stored(entry)
+        self._cast_what_is_held()
+        for id_, own in list(self._own.items()):
+            self._tend(id_, own)
+        if self._tick % 10 == 0 and self.is_complete:
+            self._end_what_nobody_renews()
+
+    def _tend(self, id_: SubscriptionId, own: _Own) -> None:
+        cube = self._config.cube
+        if own.status is VerdictStatus.STABLE:
+            if self._tick - own.asked_tick > cube.remember_ticks:
+                del self._own[id_]
+            return
+        if own.status is None and own.cast is not None and self._tick - own.asked_tick >= cube.accepted_after_ticks:
+            progress = self.casts.progress(own.cast)
+            assert isinstance(progress, ChangeSummary)
+            self._conclude(own, VerdictStatus.ACCEPTED, self._unreached(progress))
+        if own.cast is not None and self._tick - own.cast_tick >= cube.recast_after_ticks:
+            self._cast(own)
+
+    def _end_what_nobody_renews(self) -> None:
+        assert self.grants is not None
+        lease = self._config.cluster.subscriber_lease_ticks
+        for record in list(self._changes.active()):
+            node = record.id.node
+            if record.cluster == self.grants.cluster and node != self._step.me.id:
+                heard = self._last_heard_tick.setdefault(node, self._tick)
+                if self._tick - heard > lease:
+                    self._end(record, self._step.me)
+
+
+def claims_on_takeover(heard: dict[Stream, int], own: dict[Stream, int]) -> dict[Stream, int]:
+    """What a new super-node may claim at once: what the last one claimed, as far as it holds it itself."""
+    return {stream: min(n, own.get(stream, 0)) for stream, n in heard.items() if own.get(stream, 0)}
+

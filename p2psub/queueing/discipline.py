@@ -1,0 +1,18 @@
+"""The order in which a link's content leaves: one interface, one small sibling per algorithm."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from p2psub.model.instants import Micros
+from p2psub.model.messages import Message
+
+
+class Discipline(Protocol):
+    """A queue of one link's content lane."""
+
+    def push(self, message: Message, now: Micros) -> None: ...
+
+    def pop(self, now: Micros) -> Message: ...
+
+    def __len__(self) -> int: ...

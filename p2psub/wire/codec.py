@@ -1,0 +1,41 @@
+"""What a frame carries: one MessagePack array [hybrid stamp, [message, …]].
+
+Decoding is typed: what is no message of ours is refused while it is read, before it takes memory. Fields that a newer
+node appended to a message are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+import msgspec
+
+from p2psub.errors import MalformedMessage
+from p2psub.model.instants import Stamp
+from p2psub.model.messages import AnyMessage, Message
+
+STAMP_MAX: Final = 1 << 62
+"""Bound of a stamp's numbers: what a clock adds to them still fits into the 64 bits of the wire."""
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_decoder: Final = msgspec.msgpack.Decoder(tuple[Stamp, list[AnyMessage]])
+
+
+def encode_batch(messages: Sequence[Message], stamp: Stamp) -> bytes:
+    """The payload of one frame. Integers must fit into 64 bits and text be valid Unicode: checked where it comes in."""
+    return _encoder.encode((stamp, messages))
+
+
+def decode_batch(payload: bytes) -> tuple[list[Message], Stamp]:
+    """The messages of a payload, in the order they were sent, and the sender's stamp; else MalformedMessage."""
+    try:
+        stamp, messages = _decoder.decode(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedMessage(str(error)) from error
+    except RecursionError:
+        # Our types are a few levels deep; only a skipped field of a newer node can nest further. No cause: it is huge.
+        raise MalformedMessage("nested too deeply") from None
+    if not (0 <= stamp.wall_us < STAMP_MAX and 0 <= stamp.ticks < STAMP_MAX):
+        raise MalformedMessage(f"no clock shows {stamp}")
+    return cast("list[Message]", messages), stamp

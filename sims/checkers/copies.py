@@ -1,0 +1,67 @@
+"""S5 and S9: an acknowledgement's copies exist, and all copies exist again after quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from p2psub.model.content import Guarantee
+from p2psub.model.ids import ClusterId, EventId, NodeId
+from p2psub.model.records import Kind
+from p2psub.model.status import NodeStatus, Role
+from sims.checkers.evidence import Evidence, Finding
+
+
+def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
+    """S5: by the time of an acknowledgement as many nodes had made the event durable as it says."""
+    holders: dict[EventId | None, set[NodeId]] = {}
+    for at_us, record in evidence.of(Kind.STORE, Kind.KEEP, Kind.ACKNOWLEDGE):
+        if record.kind is not Kind.ACKNOWLEDGE:
+            holders.setdefault(record.event, set()).add(record.node)
+        elif record.copies is None:
+            yield Finding("S5", "an acknowledgement that states no copies", record, at_us)
+        elif record.copies > (held := len(holders.get(record.event, ()))):
+            yield Finding("S5", f"acknowledged with {record.copies} copies, {held} were durable", record, at_us)
+
+
+def check_copies_after_quiet(evidence: Evidence) -> Iterator[Finding]:
+    """S9: what is still owed or retained has min(r+1, N) holders in its cluster at the end."""
+    clusters: dict[ClusterId, list[NodeStatus]] = {}
+    for status in evidence.at_end:
+        if status.cluster is not None:
+            clusters.setdefault(status.cluster, []).append(status)
+    due_at_end = _due_at_end(evidence)
+    for cluster, statuses in sorted(clusters.items()):
+        required = min(evidence.config.ring.successors + 1, len(statuses))
+        held: dict[EventId, int] = {}
+        for status in statuses:
+            for event in status.kept:
+                held[event] = held.get(event, 0) + 1
+        for event in sorted(due_at_end & held.keys()):
+            if held[event] < required:
+                text = f"{held[event]} of {required} copies of {event.node.hex()[:8]}.{event.sequence} in {cluster}"
+                yield Finding("S9", text)
+
+
+def check_change_sets(evidence: Evidence) -> Iterator[Finding]:
+    """S9: every super-node ends with the same changes."""
+    digests = {
+        status.changes_digest.hex(): status.cluster
+        for status in evidence.at_end
+        if status.role is Role.SUPER_NODE and status.cluster not in evidence.faults.lost_clusters
+    }
+    if len(digests) > 1:
+        yield Finding("S9", f"super-nodes end with different changes: {sorted(digests.items())}")
+
+
+def _due_at_end(evidence: Evidence) -> set[EventId]:
+    """Events that must still be held: acknowledged, and retained beyond the end or never discharged."""
+    discharged = {record.event for _, record in evidence.of(Kind.DISCHARGE)}
+    published = {record.event: (at_us, record.published) for at_us, record in evidence.of(Kind.PUBLISH)}
+    due: set[EventId] = set()
+    for _, record in evidence.of(Kind.ACKNOWLEDGE):
+        at_us, event = published.get(record.event, (0, None))
+        if event is None or event.guarantee is not Guarantee.EFFECTIVELY_ONCE:
+            continue
+        if event.id not in discharged or at_us + event.retain_us > evidence.phases.end_us:
+            due.add(event.id)
+    return due

@@ -1,0 +1,91 @@
+"""All checkers over one run, and the figures that a report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from p2psub.model.records import Kind
+from sims.checkers import (
+    bounds,
+    conservation,
+    copies,
+    deliveries,
+    obligations,
+    queues,
+    reigns,
+    rings,
+    spreading,
+)
+from sims.checkers.evidence import Evidence, Finding, first_of
+from sims.checkers.obligations import Obligations, obligations_of
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found, worst first in time, and the run's figures."""
+
+    findings: list[Finding]
+    published: int
+    acknowledged: int
+    obligations: int
+    delivered: int
+    lost: int
+    duplicates: int
+    outcomes: dict[str, int]
+    failover_heartbeats_max: float
+    join_heartbeats_max: float
+
+
+def judge(evidence: Evidence) -> Judgement:
+    """Run every checker."""
+    owed = obligations_of(evidence)
+    findings = list(_all(evidence, owed))
+    spans = [heartbeats for _, _, heartbeats in reigns.failovers(evidence) if heartbeats is not None]
+    joined = [heartbeats for _, _, heartbeats in bounds.joins(evidence) if heartbeats is not None]
+    outcomes: dict[str, int] = {}
+    for reason in owed.ended.values():
+        outcomes[reason] = outcomes.get(reason, 0) + 1
+    return Judgement(
+        findings=first_of(findings),
+        published=len(evidence.of(Kind.PUBLISH)),
+        acknowledged=len({record.event for _, record in evidence.of(Kind.ACKNOWLEDGE)}),
+        obligations=len(owed.owed),
+        delivered=len(evidence.of(Kind.DELIVER)),
+        lost=sum(1 for _ in obligations.check_no_loss(evidence, owed)),
+        duplicates=sum(1 for _ in deliveries.check_once(evidence)),
+        outcomes=dict(sorted(outcomes.items())),
+        failover_heartbeats_max=max(spans, default=0.0),
+        join_heartbeats_max=max(joined, default=0.0),
+    )
+
+
+def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
+    yield from obligations.check_no_loss(evidence, owed)
+    yield from obligations.check_outcomes(evidence, owed)
+    yield from obligations.check_acknowledged_is_stored(evidence)
+    yield from deliveries.check_once(evidence)
+    yield from deliveries.check_not_invented(evidence)
+    yield from deliveries.check_unaltered(evidence)
+    yield from copies.check_stated_copies(evidence)
+    yield from copies.check_copies_after_quiet(evidence)
+    yield from copies.check_change_sets(evidence)
+    yield from rings.check_rings(evidence)
+    yield from rings.check_clusters_whole(evidence)
+    yield from reigns.check_one_per_epoch(evidence)
+    yield from reigns.check_failover(evidence)
+    yield from spreading.check_stored_once(evidence)
+    yield from spreading.check_numbered_once(evidence)
+    yield from spreading.check_transfers(evidence)
+    yield from queues.check_queues(evidence)
+    yield from queues.check_drops(evidence)
+    yield from queues.check_sequences(evidence)
+    yield from conservation.check_received(evidence)
+    yield from conservation.check_matched(evidence, owed)
+    yield from conservation.check_outcome_delivered(evidence, owed)
+    yield from bounds.check_outboxes(evidence)
+    yield from bounds.check_undischarged(evidence)
+    yield from bounds.check_joins(evidence)
+    yield from bounds.check_formed(evidence)
+    if evidence.formed:
+        yield from bounds.check_not_vacuous(evidence, len(owed.owed))

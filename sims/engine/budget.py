@@ -1,0 +1,54 @@
+"""The failure budget of design section 4: how much may break at once before a promise may be broken too."""
+
+from __future__ import annotations
+
+from p2psub.model.ids import ClusterId
+
+BUDGET_WINDOW_HEARTBEATS = 6
+"""A member that came back counts this much longer: the ring needs the time to repair."""
+SUPER_NODE_PAUSE_HEARTBEATS = 10
+"""From one super-node's failure to the next in the same cluster."""
+
+
+class Budget:
+    """Counts members down or just back, per cluster: at most min(r-1, ceil(m/2)-1) of m inside any six heartbeats."""
+
+    def __init__(self, heartbeat_us: int, successors: int) -> None:
+        self._heartbeat_us = heartbeat_us
+        self._successors = successors
+        self._members: dict[ClusterId, set[int]] = {}
+        self._down: dict[ClusterId, dict[int, int | None]] = {}
+        self._super_node_failed: dict[ClusterId, int] = {}
+
+    def enrol(self, cluster: ClusterId, member: int) -> None:
+        """Count a member from now on."""
+        self._members.setdefault(cluster, set()).add(member)
+
+    def allowance(self, cluster: ClusterId) -> int:
+        """How many members may be down inside one window."""
+        count = len(self._members.get(cluster, ()))
+        return max(0, min(self._successors - 1, -(-count // 2) - 1))
+
+    def spent(self, cluster: ClusterId, now: int) -> set[int]:
+        """Members that are down, or were inside the window."""
+        return {member for member, until in self._down.get(cluster, {}).items() if until is None or until > now}
+
+    def allows(self, cluster: ClusterId, members: list[int], now: int, *, super_node: bool) -> bool:
+        """Whether these members may fail now, all together; `super_node` if the acting one is among them."""
+        if super_node and now < self._super_node_ready(cluster):
+            return False
+        return len(self.spent(cluster, now) | set(members)) <= self.allowance(cluster)
+
+    def fail(self, cluster: ClusterId, member: int, now: int, *, super_node: bool) -> None:
+        """The member is down from now on."""
+        self._down.setdefault(cluster, {})[member] = None
+        if super_node:
+            self._super_node_failed[cluster] = now
+
+    def back(self, cluster: ClusterId, member: int, now: int) -> None:
+        """The member runs again; it counts for a window more."""
+        self._down.setdefault(cluster, {})[member] = now + BUDGET_WINDOW_HEARTBEATS * self._heartbeat_us
+
+    def _super_node_ready(self, cluster: ClusterId) -> int:
+        failed = self._super_node_failed.get(cluster)
+        return 0 if failed is None else failed + SUPER_NODE_PAUSE_HEARTBEATS * self._heartbeat_us

@@ -1,0 +1,87 @@
+"""Many seeds of one scenario, on all cores, and what they show together."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sims.checkers.evidence import shown
+from sims.scenarios.run import Report, run
+from sims.scenarios.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One seed of a campaign."""
+
+    scenario: Scenario
+    seed: int
+    codec_share: int = 0
+    keep_entries: bool = False
+
+
+def perform(job: Job) -> Report:
+    """Run one job, in whatever process."""
+    return run(job.scenario, job.seed, codec_share=job.codec_share, keep_entries=job.keep_entries)
+
+
+def reports(jobs: list[Job], processes: int) -> Iterator[Report]:
+    """The reports of all jobs as they come; each job is its own world, so processes do not matter to any of them."""
+    if processes <= 1 or len(jobs) == 1:
+        yield from map(perform, jobs)
+        return
+    # Spawned, not forked: a run must not see anything of its parent, the hash seed least of all.
+    with multiprocessing.get_context("spawn").Pool(min(processes, len(jobs)), maxtasksperchild=8) as pool:
+        yield from pool.imap_unordered(perform, jobs)
+
+
+def figures(done: list[Report]) -> dict[str, object]:
+    """The campaign in one object; lists and digests are in the order of the seeds, whatever came first."""
+    done = sorted(done, key=lambda report: report.seed)
+    judged = [report.judgement for report in done]
+    outcomes: dict[str, int] = {}
+    for judgement in judged:
+        for reason, count in judgement.outcomes.items():
+            outcomes[reason] = outcomes.get(reason, 0) + count
+    cpu_seconds = sum(report.cpu_seconds for report in done)
+    node_seconds = sum(report.nodes * report.virtual_seconds for report in done)
+    return {
+        "seeds": len(done),
+        "nodes": max((report.nodes for report in done), default=0),
+        "crashes": sum(report.crashes for report in done),
+        "wipes": sum(report.wipes for report in done),
+        "partitions": sum(report.partitions for report in done),
+        "published": sum(judgement.published for judgement in judged),
+        "acknowledged": sum(judgement.acknowledged for judgement in judged),
+        "obligations": sum(judgement.obligations for judgement in judged),
+        "delivered": sum(judgement.delivered for judgement in judged),
+        "outcomes": dict(sorted(outcomes.items())),
+        "lost": sum(judgement.lost for judgement in judged),
+        "duplicates": sum(judgement.duplicates for judgement in judged),
+        "messages": sum(report.messages for report in done),
+        "wire_duplicates": sum(report.wire_duplicates for report in done),
+        "violations": [
+            {
+                "seed": report.seed,
+                "invariant": finding.invariant,
+                "record": finding.text if finding.record is None else shown(finding.record),
+                "text": finding.text,
+                "at_seconds": None if finding.at_us is None else finding.at_us / 1e6,
+            }
+            for report in done
+            for finding in report.findings
+        ],
+        "failover_heartbeats_max": round(max((j.failover_heartbeats_max for j in judged), default=0.0), 3),
+        "join_heartbeats_max": round(max((j.join_heartbeats_max for j in judged), default=0.0), 3),
+        "node_seconds_per_cpu_second": round(node_seconds / cpu_seconds, 1) if cpu_seconds else 0.0,
+        "digest": _digest_of([report.digest for report in done]),
+    }
+
+
+def _digest_of(digests: list[str]) -> str:
+    """A campaign's digest; that of a single seed is the trace's own."""
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.blake2b(" ".join(digests).encode(), digest_size=16).hexdigest()

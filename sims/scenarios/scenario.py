@@ -1,0 +1,68 @@
+"""What one simulated run consists of: sizes, phases, faults, load. Readable from a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from p2psub.errors import ConfigError
+from sims.engine.faults import KINDS
+from sims.workloads.applications import Load
+
+DEFAULT_FAULTS = ("crash", "partition", "loss", "duplicate", "wipe")
+FULL_SIZE = (8, 8, 200.0)
+"""Clusters, members and seconds from which on a thousand obligations are required (issue 2)."""
+OBLIGATIONS_MIN = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One kind of run; with a seed it is one run. Times are virtual seconds."""
+
+    clusters: int = 8
+    members: int = 8
+    seconds: float = 200.0
+    faults: tuple[str, ...] = DEFAULT_FAULTS
+    schedules: tuple[str, ...] = ("mixed",)
+    """Adversarial schedules by name (sims/scenarios/schedules.py); "mixed" draws some per seed."""
+    load: Load = field(default_factory=Load)
+    formation_seconds_max: float = 40.0
+    calm_seconds: float = 8.0
+    """From the start of the load to the first fault: the cube is settled, so its costs can be checked."""
+    quiet_seconds: float = 66.0
+    """From the last fault to the end: outboxes must be empty 60 heartbeats into it."""
+    bandwidth: int | None = None
+    """Bytes per second of every link; None has no limit."""
+    bootstrap: bool | None = None
+    """Whether the bootstrap runs; None runs it in every other seed."""
+    late_cluster: bool = False
+    """The last cluster is founded in the middle of the fault window."""
+
+    def __post_init__(self) -> None:
+        for kind in self.faults:
+            if kind not in KINDS:
+                raise ConfigError("faults", f"{kind!r} is none of {', '.join(KINDS)}")
+        least = self.formation_seconds_max / 4 + self.calm_seconds + self.quiet_seconds
+        if self.seconds < least:
+            raise ConfigError("seconds", f"{least:.0f} are the least for formation, calm and quiet")
+        if self.clusters < 1 or self.members < 1:
+            raise ConfigError("clusters", "a run needs at least one cluster of one member")
+
+    @property
+    def obligations_min(self) -> int:
+        """Below this a seed counts as vacuous."""
+        full = (self.clusters, self.members, self.seconds)
+        return OBLIGATIONS_MIN if all(has >= wants for has, wants in zip(full, FULL_SIZE, strict=True)) else 1
+
+
+def read_scenario(path: Path) -> Scenario:
+    """A scenario file: TOML whose keys are the fields of `Scenario`, and of `Load` under [load]."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text()), Scenario, strict=True)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(str(path), f"no TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise ConfigError(str(path), str(error)) from error

@@ -1,0 +1,228 @@
+"""Adversarial schedules: each waits for the moment at which a promise is easiest to break, and strikes there.
+
+A schedule hooks on records and plans deeds; the saboteur refuses what the budget forbids. None of them is told to the
+nodes. Strikes are thinned out by chance, so that a window holds several and the load goes on between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from p2psub.model.ids import ClusterId, Contact, NodeId, key_of_topic, place_after
+from p2psub.model.instants import SECOND_US
+from p2psub.model.records import Kind, Record
+from sims.engine.host import Host
+from sims.engine.placement import cluster_named
+from sims.engine.world import status_of
+from sims.scenarios.stage import Stage
+from sims.workloads.market import TOPICS
+
+Schedule = Callable[[Stage, Random], None]
+
+SOON_US = 100_000
+
+
+def owner_after_acknowledgement(stage: Stage, rng: Random) -> None:
+    """Crash the owner of an event within 100 ms after its acknowledgement."""
+    owners: dict[object, NodeId] = {}
+
+    def stored(_: int, record: Record) -> None:
+        owners[record.event] = record.node
+
+    def acknowledged(_: int, record: Record) -> None:
+        owner = owners.get(record.event)
+        if owner is not None and rng.random() < 0.03:
+            wipe = "wipe" in stage.scenario.faults and rng.random() < 0.5
+            _soon(stage, rng, owner, wipe=wipe)
+
+    stage.world.trace.hook(Kind.STORE, stored)
+    stage.world.trace.hook(Kind.ACKNOWLEDGE, acknowledged)
+
+
+def owner_before_acknowledgement(stage: Stage, rng: Random) -> None:
+    """Crash the owner just after it stored an event, when its publisher may not know yet."""
+
+    def stored(_: int, record: Record) -> None:
+        if rng.random() < 0.02:
+            _soon(stage, rng, record.node, wipe=False, within_us=10_000)
+
+    stage.world.trace.hook(Kind.STORE, stored)
+
+
+def owner_and_first_replica(stage: Stage, rng: Random) -> None:
+    """Wipe the owner of an event and its first successor together, right after the acknowledgement."""
+    owners: dict[object, NodeId] = {}
+
+    def stored(_: int, record: Record) -> None:
+        owners[record.event] = record.node
+
+    def acknowledged(_: int, record: Record) -> None:
+        owner = owners.get(record.event)
+        if owner is not None and rng.random() < 0.03:
+            stage.world.agenda.after(rng.randrange(SOON_US), strike, owner)
+
+    def strike(owner: NodeId) -> None:
+        host = stage.world.network.host_of(owner)
+        said = None if host is None else status_of(host)
+        if host is not None and said is not None and said.successors:
+            replica = stage.world.network.host_of(said.successors[0].id)
+            if replica is not None and replica is not host:
+                stage.saboteur.strike_together([host, replica], wipe="wipe" in stage.scenario.faults)
+
+    stage.world.trace.hook(Kind.STORE, stored)
+    stage.world.trace.hook(Kind.ACKNOWLEDGE, acknowledged)
+
+
+def super_node_of_open_cast(stage: Stage, rng: Random) -> None:
+    """Crash a super-node that is the root of an open cast."""
+
+    def cast(_: int, record: Record) -> None:
+        if rng.random() < 0.02:
+            _soon(stage, rng, record.node, wipe=False, within_us=60_000)
+
+    stage.world.trace.hook(Kind.CAST, cast)
+
+
+def super_node_in_custody(stage: Stage, rng: Random) -> None:
+    """Crash a super-node that has just taken custody of a cast."""
+
+    def received(_: int, record: Record) -> None:
+        if record.cast is not None and rng.random() < 0.01:
+            _soon(stage, rng, record.node, wipe=False, within_us=30_000)
+
+    stage.world.trace.hook(Kind.RECEIVE, received)
+
+
+def super_node_after_number(stage: Stage, rng: Random) -> None:
+    """Crash a super-node right after it numbered a change."""
+
+    def numbered(_: int, record: Record) -> None:
+        if rng.random() < 0.05:
+            _soon(stage, rng, record.node, wipe=rng.random() < 0.5 and "wipe" in stage.scenario.faults)
+
+    stage.world.trace.hook(Kind.NUMBER, numbered)
+
+
+def join_beside_key(stage: Stage, rng: Random) -> None:
+    """New peers join exactly where keys in use lie, so that a busy topic gets another owner; some crash meanwhile."""
+    numbers = list(range(stage.scenario.clusters))
+    for n in range(min(4, stage.scenario.clusters)):
+        delay_us = rng.randrange(2 * SECOND_US, 30 * SECOND_US)
+        stage.world.agenda.after(delay_us, _join_at, stage, rng, cluster_named(rng.choice(numbers)), n)
+
+
+def _join_at(stage: Stage, rng: Random, cluster: ClusterId, n: int) -> None:
+    if not stage.saboteur.is_open or not stage.saboteur.peers(cluster):
+        return
+    place = NodeId(place_after(key_of_topic(TOPICS[(n * 5) % len(TOPICS)]), rng.randrange(1, 1000)))
+    host = stage.add_peer(cluster, f"{cluster}/beside/{n}", Contact(place, f"{cluster}/beside/{n}"))
+    stage.start(host)
+    if rng.random() < 0.5 and "crash" in stage.scenario.faults:
+        stage.world.agenda.after(rng.randrange(4 * SECOND_US), _strike_node, stage, place, False)
+
+
+def ring_into_halves(stage: Stage, rng: Random) -> None:
+    """Cut one ring into halves for long enough that both elect, three times."""
+    for n in range(3):
+        stage.world.agenda.after(rng.randrange(SECOND_US, 10 * SECOND_US) + n * 25 * SECOND_US, _halve, stage, rng)
+
+
+def _halve(stage: Stage, rng: Random) -> None:
+    cluster = cluster_named(rng.randrange(stage.scenario.clusters))
+    ring = sorted((host for host in stage.world.hosts if host.cluster == cluster), key=lambda host: host.id)
+    first = rng.randrange(len(ring))
+    turned = ring[first:] + ring[:first]
+    # Neighbours on the circle stay together in half of the cuts; in the others every arc is torn.
+    side = turned[: len(ring) // 2] if rng.random() < 0.5 else turned[::2]
+    inside = {host.index for host in side}
+    pairs = [(host, other) for host in side for other in ring if other.index not in inside]
+    stage.saboteur.cut("ring_into_halves", pairs, rng.randrange(10 * SECOND_US, 20 * SECOND_US))
+
+
+def late_cluster(stage: Stage, rng: Random) -> None:
+    """A new cluster is founded while subscriptions come and go: a prefix splits during casts, and fills."""
+    cluster = cluster_named(stage.scenario.clusters - 1 if stage.scenario.late_cluster else stage.scenario.clusters)
+    stage.world.agenda.after(rng.randrange(SECOND_US, 15 * SECOND_US), stage.found, cluster)
+
+
+def cluster_loss(stage: Stage, rng: Random) -> None:
+    """Lose a whole cluster for good, one whose sibling half is deeper if there is one."""
+
+    def strike() -> None:
+        prefixes: dict[ClusterId, str] = {}
+        for said in stage.statuses():
+            prefixes.update({cluster: str(prefix) for cluster, prefix in said.clusters})
+        if len(prefixes) < 3:
+            return
+        deepest = max(len(prefix) for prefix in prefixes.values())
+        shallow = [cluster for cluster, prefix in sorted(prefixes.items()) if len(prefix) < deepest]
+        stage.saboteur.lose_cluster(rng.choice(shallow or sorted(prefixes)))
+
+    stage.world.agenda.after(rng.randrange(2 * SECOND_US, 10 * SECOND_US), strike)
+
+
+def publisher_restarts(stage: Stage, rng: Random) -> None:
+    """Restart publishers right after they were asked to publish, with an outbox on disk."""
+
+    def published(_: int, record: Record) -> None:
+        if rng.random() < 0.02:
+            _soon(stage, rng, record.node, wipe=False, within_us=40_000, down_us=rng.randrange(500_000, 3 * SECOND_US))
+
+    stage.world.trace.hook(Kind.PUBLISH, published)
+
+
+def subscriber_restarts(stage: Stage, rng: Random) -> None:
+    """Restart subscribers around a delivery."""
+
+    def delivered(_: int, record: Record) -> None:
+        if rng.random() < 0.005:
+            _soon(stage, rng, record.node, wipe=False, within_us=20_000, down_us=rng.randrange(500_000, 3 * SECOND_US))
+
+    stage.world.trace.hook(Kind.DELIVER, delivered)
+
+
+SCHEDULES: dict[str, Schedule] = {
+    schedule.__name__: schedule
+    for schedule in (
+        owner_after_acknowledgement,
+        owner_before_acknowledgement,
+        owner_and_first_replica,
+        super_node_of_open_cast,
+        super_node_in_custody,
+        super_node_after_number,
+        join_beside_key,
+        ring_into_halves,
+        late_cluster,
+        cluster_loss,
+        publisher_restarts,
+        subscriber_restarts,
+    )
+}
+
+_NEED_CRASH = frozenset(SCHEDULES) - {"join_beside_key", "ring_into_halves", "late_cluster"}
+_OUTSIDE_BUDGET = frozenset({"cluster_loss"})
+
+
+def draw_schedules(rng: Random, faults: frozenset[str]) -> tuple[str, ...]:
+    """Two schedules for a seed, of those that its faults allow and that stay inside the budget."""
+    allowed = [
+        name
+        for name in SCHEDULES
+        if name not in _OUTSIDE_BUDGET
+        and (name not in _NEED_CRASH or "crash" in faults)
+        and (name != "ring_into_halves" or "partition" in faults)
+    ]
+    return tuple(sorted(rng.sample(allowed, 2))) if faults else ()
+
+
+def _soon(
+    stage: Stage, rng: Random, node: NodeId, *, wipe: bool, within_us: int = SOON_US, down_us: int | None = None
+) -> None:
+    stage.world.agenda.after(rng.randrange(within_us), _strike_node, stage, node, wipe, down_us)
+
+
+def _strike_node(stage: Stage, node: NodeId, wipe: bool, down_us: int | None = None) -> None:
+    host: Host | None = stage.world.network.host_of(node)
+    if host is not None and host.is_up:
+        stage.saboteur.strike(host, wipe=wipe, down_us=down_us)

@@ -1,0 +1,174 @@
+"""The default load: applications on random peers that publish, subscribe and unsubscribe.
+
+They see what real ones see, replies and notifications, and never the trace. Subscriptions end with the process of
+their peer and are made anew elsewhere, so about as many as asked for stand at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from p2psub.model.content import Guarantee
+from p2psub.model.effects import (
+    Notify,
+    NotifyGap,
+    PublishCommand,
+    Reply,
+    SubscribeCommand,
+    TookCommand,
+    UnsubscribeCommand,
+)
+from p2psub.model.ids import SubscriptionId
+from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
+from sims.engine.host import Host
+from sims.engine.world import World
+from sims.workloads.market import TOPICS, draw_attributes, draw_open_filter, draw_pinned_filter
+
+SMALL_WINDOW = 4
+"""The channel of a slow application."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much is asked for, and of what sort; shares are of one."""
+
+    subscriptions: int = 64
+    events_per_second: float = 20.0
+    churn_per_second: float = 1.0
+    """Subscribe and unsubscribe together."""
+    open_share: float = 0.25
+    replay_share: float = 0.1
+    retained_share: float = 0.1
+    retain_us: int = 20_000_000
+    at_most_once_share: float = 0.05
+    slow_share: float = 0.1
+
+
+@dataclass(slots=True)
+class Interest:
+    """One subscription as its application knows it."""
+
+    host: Host
+    incarnation: int
+    id: SubscriptionId | None = None
+    slow: bool = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process that asked still runs."""
+        return self.host.core is not None and self.host.incarnation == self.incarnation
+
+
+class Applications:
+    """Drives a world between `start` and `stop`."""
+
+    def __init__(self, world: World, load: Load, seed: int) -> None:
+        self.published = 0
+        self.verdicts: dict[VerdictStatus, int] = {}
+        self._world = world
+        self._load = load
+        self._rng = Random(f"{seed}/load")
+        self._numbers = 0
+        self._interests: dict[int, Interest] = {}
+        self._by_id: dict[SubscriptionId, Interest] = {}
+        self._until = 0
+        world.on_reply.append(self._replied)
+        world.on_notify.append(self._notified)
+
+    def start(self, until: int) -> None:
+        """Subscribe at once, then publish and churn up to the instant `until`."""
+        self._until = until
+        for n in range(self._load.subscriptions):
+            self._world.agenda.after(n * 20_000, self._subscribe)
+        if self._load.events_per_second:
+            self._plan(self._load.events_per_second, 2_000_000, self._publish)
+        if self._load.churn_per_second:
+            self._plan(self._load.churn_per_second, 4_000_000, self._churn)
+
+    def peers(self) -> list[Host]:
+        """Running peers."""
+        return [host for host in self._world.hosts if host.core is not None and host.cluster is not None]
+
+    def _plan(self, per_second: float, delay_us: int, deed: object) -> None:
+        gap = int(self._rng.expovariate(per_second) * 1e6)
+        self._world.agenda.after(delay_us + gap, self._do, per_second, deed)
+
+    def _do(self, per_second: float, deed: object) -> None:
+        if self._world.now < self._until and callable(deed):
+            deed()
+            self._plan(per_second, 0, deed)
+
+    def _next_number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _publish(self) -> None:
+        rng, load, peers = self._rng, self._load, self.peers()
+        if not peers:
+            return
+        at_most_once = rng.random() < load.at_most_once_share
+        command = PublishCommand(
+            self._next_number(),
+            rng.choice(TOPICS),
+            draw_attributes(rng),
+            rng.randbytes(rng.randint(0, 64)),
+            load.retain_us if rng.random() < load.retained_share else 0,
+            Guarantee.AT_MOST_ONCE if at_most_once else Guarantee.EFFECTIVELY_ONCE,
+        )
+        self.published += 1
+        self._world.command(rng.choice(peers), command)
+
+    def _subscribe(self) -> None:
+        rng, load, peers = self._rng, self._load, self.peers()
+        if not peers:
+            return
+        host = rng.choice(peers)
+        number = self._next_number()
+        wanted = draw_open_filter(rng) if rng.random() < load.open_share else draw_pinned_filter(rng)
+        slow = rng.random() < load.slow_share
+        replay = rng.random() < load.replay_share
+        window = SMALL_WINDOW if slow else 1 << 30
+        self._interests[number] = Interest(host, host.incarnation, slow=slow)
+        self._world.command(host, SubscribeCommand(number, wanted, replay, window))
+
+    def _churn(self) -> None:
+        for number in [number for number, interest in self._interests.items() if not interest.is_alive]:
+            del self._interests[number]
+        if len(self._interests) < self._load.subscriptions:
+            # The peers of some have crashed: all of them come back, not one a second.
+            for _ in range(self._load.subscriptions - len(self._interests)):
+                self._subscribe()
+        elif self._rng.random() < 0.5:
+            self._subscribe()
+        else:
+            self._unsubscribe()
+
+    def _unsubscribe(self) -> None:
+        known = [number for number, interest in self._interests.items() if interest.id is not None]
+        if known:
+            interest = self._interests.pop(self._rng.choice(known))
+            assert interest.id is not None
+            self._by_id.pop(interest.id, None)
+            self._world.command(interest.host, UnsubscribeCommand(self._next_number(), interest.id))
+
+    def _replied(self, host: Host, reply: Reply) -> None:
+        if not isinstance(reply.result, SubscribeVerdict):
+            return
+        status = reply.result.status
+        self.verdicts[status] = self.verdicts.get(status, 0) + 1
+        interest = self._interests.get(reply.number)
+        if interest is not None and interest.host is host:
+            interest.id = reply.result.subscription
+            self._by_id[interest.id] = interest
+
+    def _notified(self, host: Host, item: Notify | NotifyGap) -> None:
+        # An item may come before the first verdict; a channel that is not known yet is taken for a slow one.
+        interest = self._by_id.get(item.subscription)
+        if interest is None or interest.slow:
+            delay_us = self._rng.randint(5_000, 2_000_000)
+            self._world.agenda.after(delay_us, self._take, host, host.incarnation, item.subscription)
+
+    def _take(self, host: Host, incarnation: int, subscription: SubscriptionId) -> None:
+        if host.core is not None and host.incarnation == incarnation:
+            self._world.command(host, TookCommand(subscription, 1))

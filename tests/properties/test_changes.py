@@ -1,0 +1,34 @@
+"""Vectors of contiguous changes: what they have in common, and when they differ."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2psub.model.changes import Stream, lowest_common, vector_digest
+from p2psub.model.ids import ClusterId, Epoch, NodeId, Place
+
+STREAMS = st.builds(
+    Stream,
+    st.sampled_from(["a", "b", "ab", ""]).map(ClusterId),
+    st.builds(Epoch, st.integers(0, 2), st.sampled_from([NodeId(Place(bytes([n] * 20))) for n in (0, 1)])),
+)
+VECTORS = st.dictionaries(STREAMS, st.integers(1, 4), max_size=5)
+
+
+def changes_of(vector: dict[Stream, int]) -> set[tuple[Stream, int]]:
+    """Every change below the vector."""
+    return {(stream, n) for stream, high in vector.items() for n in range(1, high + 1)}
+
+
+@given(st.lists(VECTORS, min_size=1, max_size=4))
+def test_lowest_common_is_the_intersection(vectors: list[dict[Stream, int]]) -> None:
+    """A change is below the common vector exactly if it is below each of them."""
+    assert changes_of(lowest_common(vectors)) == set.intersection(*map(changes_of, vectors))
+
+
+@given(VECTORS, VECTORS)
+def test_digests_differ_where_vectors_do(one: dict[Stream, int], other: dict[Stream, int]) -> None:
+    """Two nodes have one digest exactly if they hold the same changes, in whatever order they learned them."""
+    assert (vector_digest(one) == vector_digest(other)) == (one == other)
+    assert vector_digest(dict(reversed(one.items()))) == vector_digest(one)

@@ -1,0 +1,283 @@
+"""Every checker passes a sound run, and finds the violation planted for it: one that cannot fail is a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from p2psub.model.changes import ChangeNumber
+from p2psub.model.content import Event, Subscription, SubscriptionState
+from p2psub.model.ids import EventId, SubscriptionId
+from p2psub.model.records import Kind
+from p2psub.model.status import NodeStatus, Role
+from sims.checkers.evidence import Evidence
+from sims.checkers.judge import judge
+from sims.engine.faults import Crash, FaultLog
+from tests.simulation.trails import (
+    CLUSTER,
+    EPOCH,
+    EVENT,
+    STREAM,
+    SUBSCRIPTION,
+    H,
+    contact,
+    deliver,
+    evidence_of,
+    node,
+    sound_statuses,
+    sound_trail,
+    status,
+)
+
+
+def found(evidence: Evidence) -> set[str]:
+    """The invariants that a run breaks."""
+    return {finding.invariant for finding in judge(evidence).findings}
+
+
+def planted(*changed: NodeStatus) -> list[NodeStatus]:
+    """Sound statuses, but for these."""
+    by_id = {said.id: said for said in changed}
+    return [by_id.get(said.id, said) for said in sound_statuses()]
+
+
+def test_sound_run_has_no_violation() -> None:
+    """The run that all others here are made from breaks nothing, and its figures are right."""
+    judgement = judge(evidence_of(sound_trail()))
+    assert judgement.findings == []
+    assert (judgement.published, judgement.acknowledged, judgement.obligations) == (1, 1, 1)
+    assert (judgement.delivered, judgement.lost, judgement.duplicates) == (1, 0, 0)
+
+
+def test_loss_is_found() -> None:
+    """S1: an acknowledged event that never reached its subscription."""
+    judgement = judge(evidence_of(sound_trail(without=(Kind.DELIVER, Kind.OUTCOME))))
+    assert {"S1", "conservation"} <= {finding.invariant for finding in judgement.findings}
+    assert judgement.lost == 1
+
+
+def test_recorded_outcome_is_no_loss_but_unreachable_is() -> None:
+    """S1: a pair may end in a recorded outcome; `unreachable` may not happen inside the budget."""
+    for reason, broken in (("unsubscribed", set()), ("unreachable", {"S1"}), ("spool_full", {"S1"})):
+        trail = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME))
+        trail.add(21 * H, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, reason=reason)
+        assert found(evidence_of(trail)) == broken
+
+
+def test_nothing_is_owed_beyond_the_vector_or_after_the_end() -> None:
+    """S1: a subscription that the owner did not know, or knew as ended, is owed nothing."""
+    unknown = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME, Kind.STORE))
+    unknown.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=(), published=EVENT)
+    unknown.entries.sort(key=lambda entry: entry[0])
+    assert judge(evidence_of(unknown)).obligations == 0
+    ended = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME, Kind.STORE))
+    over = msgspec.structs.replace(SUBSCRIPTION, version=2, state=SubscriptionState.ENDED)
+    ended.add(13 * H, Kind.NUMBER, 0, number=ChangeNumber(STREAM, 2), subscribed=over)
+    ended.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=((STREAM, 2),), published=EVENT)
+    ended.entries.sort(key=lambda entry: entry[0])
+    assert judge(evidence_of(ended)).obligations == 0
+
+
+def test_subscriber_that_restarted_is_owed_nothing() -> None:
+    """S1: a subscription ends with its process."""
+    evidence = evidence_of(sound_trail(without=(Kind.DELIVER, Kind.OUTCOME)))
+    evidence.sites[3] = replace(evidence.sites[3], incarnation=2)
+    assert found(evidence) == set()
+
+
+def test_second_hand_over_is_found() -> None:
+    """S2."""
+    trail = sound_trail()
+    trail.add(22 * H, Kind.DELIVER, 3, **deliver())
+    assert found(evidence_of(trail)) == {"S2"}
+
+
+STRANGE = Event(EventId(node(4), 1, 9), "t", {})
+UNWANTED = Event(EventId(node(4), 1, 8), "other", {})
+UNASKED = Subscription(SubscriptionId(node(3), 1, 7), 1, SubscriptionState.ACTIVE, CLUSTER, SUBSCRIPTION.filter)
+
+
+@pytest.mark.parametrize(
+    ("fields", "at_node"),
+    [
+        (deliver(STRANGE), 3),
+        (deliver(UNWANTED), 3),
+        (deliver(EVENT, UNASKED), 3),
+        (deliver(EVENT), 2),
+    ],
+    ids=["never published", "not wanted", "nobody asked", "wrong node"],
+)
+def test_invention_is_found(fields: dict[str, Any], at_node: int) -> None:
+    """S3: published, matching, asked for, at the right process."""
+    trail = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME) if at_node == 2 else ())
+    trail.add(20 * H, Kind.PUBLISH, 4, event=UNWANTED.id, published=UNWANTED, digest=deliver(UNWANTED)["digest"])
+    trail.add(23 * H, Kind.DELIVER, at_node, **fields)
+    assert "S3" in found(evidence_of(trail))
+
+
+def test_delivery_after_unsubscribe_is_found() -> None:
+    """S3: the active interval ends where the subscriber's own peer ended it."""
+    trail = sound_trail(without=(Kind.DELIVER,))
+    trail.add(21 * H, Kind.UNSUBSCRIBE, 3, subscription=SUBSCRIPTION.id)
+    trail.add(22 * H, Kind.DELIVER, 3, **deliver())
+    assert found(evidence_of(trail)) == {"S3"}
+
+
+def test_alteration_is_found() -> None:
+    """S4."""
+    trail = sound_trail(without=(Kind.DELIVER,))
+    trail.add(20 * H + 9, Kind.DELIVER, 3, **(deliver() | {"digest": b"other"}))
+    assert found(evidence_of(trail)) == {"S4"}
+
+
+def test_acknowledgement_without_its_copies_is_found() -> None:
+    """S5: copies that did not exist, or only later, or no owner's at all."""
+    assert found(evidence_of(sound_trail(without=(Kind.KEEP,)))) == {"S5"}
+    late = sound_trail(without=(Kind.KEEP,))
+    for who in (1, 2):
+        late.add(21 * H, Kind.KEEP, who, event=EVENT.id)
+    assert found(evidence_of(late)) == {"S5"}
+    assert "S5" in found(evidence_of(sound_trail(without=(Kind.STORE,))))
+
+
+def test_torn_ring_is_found() -> None:
+    """S8: a dead successor, a skipped member, a wrong predecessor, a member outside."""
+    dead = status(1, successors=(contact(9), contact(2), contact(3)))
+    skips = status(1, successors=(contact(3), contact(4), contact(0)))
+    short = status(1, successors=(contact(2),))
+    behind = status(1, predecessor=contact(4))
+    outside = status(1, role=Role.JOINING, cluster=None)
+    for wrong in (dead, skips, short, behind, outside):
+        assert {"S8", "bound:ring_ideal"} <= found(evidence_of(sound_trail(), planted(wrong)))
+
+
+def test_ring_that_is_late_breaks_the_bound_alone() -> None:
+    """Ideal at the end, but not 20 heartbeats after quiet began."""
+    evidence = evidence_of(sound_trail())
+    evidence.at_ring_bound = planted(status(1, successors=(contact(3), contact(4), contact(0))))
+    assert found(evidence) == {"bound:ring_ideal"}
+
+
+def test_missing_copies_after_quiet_are_found() -> None:
+    """S9: what is still owed has r+1 holders; what is discharged needs none."""
+    held = [status(n, kept=(EVENT.id,)) for n in (0, 1, 2)]
+    owed = sound_trail(without=(Kind.DISCHARGE,))
+    assert found(evidence_of(owed, planted(*held))) == {"S9"}
+    assert found(evidence_of(sound_trail(), planted(*held))) == set()
+    assert found(evidence_of(owed, planted(*held, status(3, kept=(EVENT.id,))))) == set()
+
+
+def test_differing_change_sets_are_found() -> None:
+    """S9: super-nodes end with one set of changes."""
+    elsewhere = status(0, count=1, cluster="c001", successors=(), predecessor=None, changes_digest=b"other")
+    assert found(evidence_of(sound_trail(), [*sound_statuses(), elsewhere])) == {"S9"}
+
+
+def test_two_super_nodes_are_found() -> None:
+    """S10: under one epoch in the trace, or at the end of the run."""
+    trail = sound_trail()
+    trail.add(25 * H, Kind.ROLE, 1, cluster=CLUSTER, epoch=EPOCH, reason="super_node")
+    assert found(evidence_of(trail)) == {"S10"}
+    assert found(evidence_of(sound_trail(), planted(status(1, role=Role.SUPER_NODE)))) == {"S10"}
+    assert found(evidence_of(sound_trail(), planted(status(2, super_node=contact(1))))) == {"S10"}
+
+
+def test_spreading_errors_are_found() -> None:
+    """S11: a change stored twice as new, a number used twice, a transfer too many in a settled cube."""
+    twice, reused, costly = sound_trail(), sound_trail(), sound_trail()
+    twice.add(25 * H, Kind.CHANGE, 0, number=ChangeNumber(STREAM, 1), subscribed=SUBSCRIPTION)
+    reused.add(25 * H, Kind.NUMBER, 0, number=ChangeNumber(STREAM, 1), subscribed=UNASKED)
+    costly.add(13 * H, Kind.FORWARD, 0, cast=(node(0), 1, 1), count=1)
+    for trail in (twice, reused, costly):
+        assert "S11" in found(evidence_of(trail))
+
+
+def test_overfull_queue_and_silent_drop_are_found() -> None:
+    """S13."""
+    assert found(evidence_of(sound_trail(), planted(status(1, queued_messages_max=20_001)))) == {"S13"}
+    trail = sound_trail()
+    trail.add(25 * H, Kind.DROP, 0)
+    assert found(evidence_of(trail)) == {"S13"}
+
+
+def test_broken_conservation_is_found() -> None:
+    """New twice, a duplicate of nothing, a false outcome, an event that nobody holds any more."""
+    again, nothing, untrue = sound_trail(), sound_trail(), sound_trail(without=(Kind.DELIVER,))
+    again.add(25 * H, Kind.RECEIVE, 0, cast=(node(4), 1, 1), prefix="0")
+    nothing.add(25 * H, Kind.DUPLICATE, 0, cast=(node(4), 1, 2), prefix="0", reason="cast_repeated")
+    forgotten = sound_trail(without=(Kind.DISCHARGE,))
+    for trail in (again, nothing, forgotten):
+        assert found(evidence_of(trail)) == {"conservation"}
+    assert "conservation" in found(evidence_of(untrue))
+
+
+def test_gap_in_a_trace_is_found() -> None:
+    """Records are numbered without gaps, and stamps only grow."""
+    trail = sound_trail()
+    at_us, record = trail.entries[-1]
+    trail.entries[-1] = (at_us, msgspec.structs.replace(record, sequence=record.sequence + 1))
+    assert found(evidence_of(trail)) == {"trace"}
+
+
+def test_full_outbox_and_old_debts_are_found() -> None:
+    """The bounds on outboxes and on undischarged events."""
+    assert found(evidence_of(sound_trail(), planted(status(1, outbox=1)))) == {"bound:outbox"}
+    assert found(evidence_of(sound_trail(), planted(status(1, undischarged=1)))) == {"bound:discharge"}
+
+
+def test_slow_failover_is_found_and_an_overlapped_one_is_not_judged() -> None:
+    """A cluster has a super-node again after eight heartbeats, unless something else broke meanwhile."""
+
+    def after(heartbeats: float, others: list[Crash]) -> Evidence:
+        trail = sound_trail()
+        new = msgspec.convert((2, node(1)), type(EPOCH))
+        trail.add(int((60 + heartbeats) * H), Kind.ROLE, 1, cluster=CLUSTER, epoch=new, reason="super_node")
+        evidence = evidence_of(trail)
+        evidence.faults.crashes += [Crash(60 * H, 0, 1, CLUSTER, True, False, False), *others]
+        return evidence
+
+    assert found(after(7.9, [])) == set()
+    assert judge(after(7.5, [])).failover_heartbeats_max == 7.5
+    assert found(after(8.1, [])) == {"bound:failover"}
+    assert found(after(8.1, [Crash(62 * H, 1, 1, CLUSTER, False, False, False)])) == set()
+
+
+def test_slow_join_is_found() -> None:
+    """A peer that starts in quiet is in its ring after ten heartbeats."""
+
+    def after(heartbeats: float) -> Evidence:
+        trail = sound_trail()
+        trail.add(int((50 + heartbeats) * H), Kind.RING, 2, incarnation=2, cluster=CLUSTER, reason="joined")
+        evidence = evidence_of(trail)
+        evidence.sites[2] = replace(evidence.sites[2], incarnation=2, started_us=50 * H)
+        return evidence
+
+    assert found(after(9.0)) == set()
+    assert found(after(11.0)) == {"bound:join"}
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        lambda evidence: setattr(evidence, "obligations_min", 2),
+        lambda evidence: setattr(evidence, "faults", FaultLog(crashes=[], cuts=evidence.faults.cuts)),
+        lambda evidence: setattr(evidence, "faults", FaultLog(crashes=evidence.faults.crashes, cuts=[])),
+    ],
+    ids=["obligations", "crashes", "cuts"],
+)
+def test_run_that_shows_nothing_is_vacuous(empty: Callable[[Evidence], None]) -> None:
+    """Too few obligations, crashes, or no long cut: the seed fails."""
+    evidence = evidence_of(sound_trail())
+    empty(evidence)
+    assert found(evidence) == {"vacuous"}
+
+
+def test_overlay_that_does_not_form_is_found() -> None:
+    """A run that never began fails, for that reason."""
+    evidence = evidence_of(sound_trail())
+    evidence.formed = False
+    assert found(evidence) == {"bound:formation"}

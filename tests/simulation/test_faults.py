@@ -1,0 +1,88 @@
+"""The failure budget is kept, whatever the schedule draws."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from sims.engine.budget import Budget
+from sims.engine.faults import Crash, FaultSchedule, Saboteur
+from sims.engine.placement import cluster_named
+from tests.simulation.worlds import SECOND_US, make_world, neighbours
+
+HEARTBEAT_US = SECOND_US
+
+
+def _play(seed: int) -> tuple[list[Crash], dict[tuple[int, int], int], Saboteur]:
+    """Crashes of a long random schedule, and when each process start happened."""
+    world, hosts = make_world(24, seed=seed, clusters=3)
+    budget = Budget(HEARTBEAT_US, 3)
+    for host in hosts:
+        assert host.cluster is not None
+        budget.enrol(host.cluster, host.index)
+    saboteur = Saboteur(world, budget, Random(seed), lambda host: neighbours(hosts, host))
+    FaultSchedule(saboteur, frozenset({"crash", "wipe", "partition"}), seed).open(120 * SECOND_US)
+    starts: dict[tuple[int, int], int] = {}
+    for _ in range(1_300):
+        world.run_for(100_000)
+        starts.update({(host.index, host.incarnation): host.started_us for host in hosts if host.is_up})
+    assert all(host.is_up for host in hosts), "everybody is back when the window is over"
+    return saboteur.log.crashes, starts, saboteur
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_never_more_members_down_in_six_heartbeats_than_the_budget_allows(seed: int) -> None:
+    """In every window of six heartbeats at most min(r-1, ceil(m/2)-1) of a ring's members are down or just back."""
+    crashes, starts, _ = _play(seed)
+    assert len(crashes) > 15
+    for crash in crashes:
+        down = {
+            other.host
+            for other in crashes
+            if other.cluster == crash.cluster
+            and other.at_us <= crash.at_us
+            and starts[other.host, other.incarnation + 1] > crash.at_us - 6 * HEARTBEAT_US
+        }
+        assert len(down) <= 2
+
+
+def test_a_partitioned_run_has_a_cut_longer_than_eight_heartbeats() -> None:
+    """Every seed with partitions has one that outlasts all failure detection."""
+    for seed in range(3):
+        cuts = _play(seed)[2].log.cuts
+        assert any(cut.until_us is not None and cut.until_us - cut.at_us > 8 * HEARTBEAT_US for cut in cuts)
+
+
+def test_super_nodes_of_a_cluster_fail_ten_heartbeats_apart() -> None:
+    """After one super-node's failure the next must wait, while a member may fail."""
+    budget, cluster = Budget(HEARTBEAT_US, 3), cluster_named(0)
+    for member in range(8):
+        budget.enrol(cluster, member)
+    budget.fail(cluster, 0, 0, super_node=True)
+    assert not budget.allows(cluster, [1], 9 * HEARTBEAT_US, super_node=True)
+    assert budget.allows(cluster, [1], 9 * HEARTBEAT_US, super_node=False)
+    assert budget.allows(cluster, [1], 10 * HEARTBEAT_US, super_node=True)
+
+
+@pytest.mark.parametrize(("members", "allowed"), [(1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (8, 2), (64, 2)])
+def test_budget_is_the_design_s(members: int, allowed: int) -> None:
+    """min(r-1, ceil(m/2)-1) for r = 3."""
+    budget, cluster = Budget(HEARTBEAT_US, 3), cluster_named(0)
+    for member in range(members):
+        budget.enrol(cluster, member)
+    assert budget.allowance(cluster) == allowed
+
+
+def test_a_member_that_came_back_counts_for_six_heartbeats_more() -> None:
+    """The ring needs time to repair before others may fail."""
+    budget, cluster = Budget(HEARTBEAT_US, 3), cluster_named(0)
+    for member in range(8):
+        budget.enrol(cluster, member)
+    budget.fail(cluster, 0, 0, super_node=False)
+    budget.fail(cluster, 1, 0, super_node=False)
+    assert not budget.allows(cluster, [2], 100 * HEARTBEAT_US, super_node=False)
+    budget.back(cluster, 0, 100 * HEARTBEAT_US)
+    assert not budget.allows(cluster, [2], 106 * HEARTBEAT_US - 1, super_node=False)
+    assert budget.allows(cluster, [2], 106 * HEARTBEAT_US, super_node=False)
+    assert budget.allows(cluster, [0], 101 * HEARTBEAT_US, super_node=False), "it is counted already"

@@ -1,0 +1,145 @@
+"""Hand-made evidence: a sound little run, for tests that plant one violation in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from p2psub.config import NodeConfig
+from p2psub.model.changes import ChangeNumber, Stream
+from p2psub.model.content import (
+    TOPIC,
+    Event,
+    Filter,
+    Operator,
+    Predicate,
+    Subscription,
+    SubscriptionState,
+    content_hash,
+)
+from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
+from p2psub.model.instants import Stamp
+from p2psub.model.records import Kind, Record
+from p2psub.model.status import NodeStatus, Role
+from sims.checkers.evidence import Evidence, Phases, Site
+from sims.engine.faults import Crash, Cut, FaultLog
+
+H = 1_000_000
+CLUSTER = ClusterId("c000")
+
+
+def node(n: int) -> NodeId:
+    """The n-th node on the circle."""
+    return NodeId(Place(bytes([n]) * 20))
+
+
+EPOCH = Epoch(1, node(0))
+STREAM = Stream(CLUSTER, EPOCH)
+WANTED = Filter(((Predicate(TOPIC, Operator.EQUAL, "t"),),))
+SUBSCRIPTION = Subscription(SubscriptionId(node(3), 1, 1), 1, SubscriptionState.ACTIVE, CLUSTER, WANTED)
+EVENT = Event(EventId(node(4), 1, 1), "t", {"x": 1})
+
+
+class Trail:
+    """Records in the making; each gets the next sequence and stamp of its node."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, Record]] = []
+        self._sequences: dict[tuple[NodeId, int], int] = {}
+
+    def add(self, at_us: int, kind: Kind, who: int, *, incarnation: int = 1, **fields: Any) -> None:
+        """One record."""
+        process = (node(who), incarnation)
+        self._sequences[process] = self._sequences.get(process, 0) + 1
+        sequence = self._sequences[process]
+        stamp = Stamp(at_us, sequence)
+        record = Record(kind=kind, node=node(who), incarnation=incarnation, sequence=sequence, stamp=stamp, **fields)
+        self.entries.append((at_us, record))
+
+
+def sound_trail(*, without: tuple[Kind, ...] = ()) -> Trail:
+    """One subscription, one event, all as promised; `without` leaves kinds out."""
+    trail = Trail()
+    rows: list[tuple[int, Kind, int, dict[str, Any]]] = [
+        (1 * H, Kind.ROLE, 0, {"cluster": CLUSTER, "epoch": EPOCH, "reason": "super_node"}),
+        (11 * H, Kind.SUBSCRIBE, 3, {"subscription": SUBSCRIPTION.id, "subscribed": SUBSCRIPTION}),
+        (12 * H, Kind.NUMBER, 0, {"number": ChangeNumber(STREAM, 1), "subscribed": SUBSCRIPTION}),
+        (12 * H, Kind.CAST, 0, {"cast": (node(0), 1, 1), "reason": "ChangePayload"}),
+        (12 * H, Kind.CHANGE, 0, {"number": ChangeNumber(STREAM, 1), "subscribed": SUBSCRIPTION}),
+        (20 * H, Kind.PUBLISH, 4, {"event": EVENT.id, "digest": content_hash(EVENT), "published": EVENT}),
+        (20 * H + 1, Kind.KEEP, 1, {"event": EVENT.id}),
+        (20 * H + 1, Kind.KEEP, 2, {"event": EVENT.id}),
+        (20 * H + 2, Kind.STORE, 0, {"event": EVENT.id, "vector": ((STREAM, 1),), "published": EVENT}),
+        (20 * H + 3, Kind.ACKNOWLEDGE, 4, {"event": EVENT.id, "copies": 3, "count": 1}),
+        (20 * H + 4, Kind.RECEIVE, 0, {"cast": (node(4), 1, 1), "prefix": "0"}),
+        (20 * H + 5, Kind.DUPLICATE, 0, {"cast": (node(4), 1, 1), "prefix": "0", "reason": "cast_repeated"}),
+        (20 * H + 6, Kind.DELIVER, 3, deliver()),
+        (20 * H + 7, Kind.OUTCOME, 0, {"event": EVENT.id, "subscription": SUBSCRIPTION.id, "reason": "delivered"}),
+        (20 * H + 8, Kind.DISCHARGE, 0, {"event": EVENT.id}),
+    ]
+    for at_us, kind, who, fields in rows:
+        if kind not in without:
+            trail.add(at_us, kind, who, **fields)
+    return trail
+
+
+def deliver(event: Event = EVENT, subscription: Subscription = SUBSCRIPTION) -> dict[str, Any]:
+    """The fields of a delivery."""
+    return {"event": event.id, "subscription": subscription.id, "digest": content_hash(event)}
+
+
+def sound_statuses(count: int = 5) -> list[NodeStatus]:
+    """An ideal ring under one super-node."""
+    return [status(n, count) for n in range(count)]
+
+
+def status(n: int, count: int = 5, **changes: Any) -> NodeStatus:
+    """One member of an ideal ring, with changes."""
+    fields: dict[str, Any] = {
+        "id": node(n),
+        "incarnation": 1,
+        "cluster": CLUSTER,
+        "role": Role.SUPER_NODE if n == 0 else Role.MEMBER,
+        "epoch": EPOCH,
+        "super_node": contact(0),
+        "candidates": (),
+        "predecessor": contact((n - 1) % count),
+        "successors": tuple(contact((n + step) % count) for step in range(1, min(4, count))),
+        "table": None,
+        "owners": (),
+        "serves": True,
+        "prefix": None,
+        "clusters": (),
+        "filling": False,
+        "outbox": 0,
+        "undischarged": 0,
+        "kept": (),
+        "changes_digest": b"same",
+        "active_subscriptions": (),
+        "queued_messages": 0,
+        "queued_messages_max": 7,
+    }
+    return NodeStatus(**(fields | changes))
+
+
+def contact(n: int) -> Contact:
+    """Where the n-th node is."""
+    return Contact(node(n), f"n{n}")
+
+
+def evidence_of(trail: Trail, statuses: list[NodeStatus] | None = None, count: int = 5) -> Evidence:
+    """A whole run around these records: three crashes, a long cut, all in order again at the end."""
+    said = sound_statuses(count) if statuses is None else statuses
+    sites = [Site(n, node(n), CLUSTER, 1, 0) for n in range(count)]
+    crashes = [Crash((30 + n) * H, 1, 1, CLUSTER, False, False, False) for n in range(3)]
+    return Evidence(
+        config=NodeConfig(),
+        phases=Phases(10 * H, 18 * H, 50 * H, 120 * H),
+        entries=trail.entries,
+        sites=sites,
+        faults=FaultLog(crashes=crashes, cuts=[Cut(30 * H, "halves", 39 * H)]),
+        fault_kinds=frozenset({"crash", "partition"}),
+        at_ring_bound=said,
+        at_outbox_bound=said,
+        at_end=said,
+        obligations_min=1,
+    )
