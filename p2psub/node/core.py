@@ -78,7 +78,6 @@ class NodeCore:
         score: float = 1.0,
     ) -> None:
         self._config = config
-        self._timer_at: Micros | None = None
         self._step = step = Step(me, incarnation, rng, wall_offset_us)
         self._egress = Egress(step, config.egress, FirstComeFirstServed)
         self._liveness = Liveness(step, config.liveness)
@@ -113,7 +112,7 @@ class NodeCore:
         self._delivery = Delivery(step, config.pubsub, self._election)
         self._roles = self._make_roles(contacts, cluster, score)
         self._handlers: dict[type[Message], Handler] = self._make_handlers()
-        self._recover(disk)
+        self._disk: Disk | None = disk
 
     def _make_roles(self, contacts: tuple[Contact, ...], cluster: ClusterId | None, score: float) -> Roles:
         roles = Roles(self._step, self._config, contacts, cluster, score)
@@ -202,9 +201,11 @@ class NodeCore:
         """
         step = self._step
         step.now = now
-        if self._timer_at is None:
+        if self._disk is not None:
+            self._recover(self._disk)
+            self._disk = None
             step.record(Kind.START)
-            self._set_timer(Micros(now + step.rng.randrange(self._config.tick_us)))
+            step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
             self._take(input_)
         self._hear_ourselves()
@@ -256,13 +257,9 @@ class NodeCore:
             else:
                 checked += 1
 
-    def _set_timer(self, at: Micros) -> None:
-        self._timer_at = at
-        self._step.effects.append(SetTimer(at))
-
     def _tick(self) -> None:
         """Half a heartbeat: everything periodic rides on it."""
-        self._set_timer(Micros(self._step.now + self._config.tick_us))
+        self._step.effects.append(SetTimer(Micros(self._step.now + self._config.tick_us)))
         self._watch()
         self._lookups.tick()
         if self._roles.is_beat_next:

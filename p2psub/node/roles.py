@@ -50,7 +50,6 @@ class Roles:
         self._score = score
         self._tick = 0
         self._asked = 0
-        self._lacks_index = False
         self._incomplete_ticks = 0
         self.grants: Grants | None = None
         self.liveness: Liveness
@@ -145,7 +144,7 @@ class Roles:
             in_ring=self.ring.is_joined,
             sent_us=self._step.now,
             table=self.tenure.version,
-            lacks_index=self._lacks_index,
+            lacks_index=self.interests.is_lacking,
             settled=vector_digest(self.tenure.vector),
             directory=self.directory.digest,
         )
@@ -167,11 +166,10 @@ class Roles:
         self.directory.merge(reign.directory)
         self._take_ring_lists(peer, reign)
         if reign.table is not None and reign.table.version != self.tenure.version:
-            self._lacks_index = not self.interests.adopt(reign.table)
-            if not self._lacks_index:
+            self.ring.remember(*reign.table.owners)
+            if self.interests.adopt(reign.table):
                 self.tenure.adopt(reign.table)
                 self._step.write("membership", ("contacts",), tuple(self.known_members()))
-                self.ring.remember(*reign.table.owners)
         if reign.table_version is not None and reign.table_version == self.tenure.version:
             self.tenure.renew(reign.sent_us, None if reign.settled is None else dict(reign.settled))
 

@@ -7,12 +7,12 @@ down. Nothing is fetched at the moment of failure: the first candidates were giv
 from __future__ import annotations
 
 from p2psub.config import ClusterConfig
-from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
+from p2psub.model.ids import ID_BYTES, ClusterId, Contact, Epoch, NodeId, Place
 from p2psub.model.messages.cluster import Takeover
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
-NO_EPOCH = Epoch(0, NodeId(b""))  # type: ignore[arg-type]
+NO_EPOCH = Epoch(0, NodeId(Place(bytes(ID_BYTES))))
 """Below every reign."""
 
 _ALONE_PATIENCE_TICKS = 60

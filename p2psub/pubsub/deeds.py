@@ -36,7 +36,9 @@ class Held:
     owed: dict[SubscriptionId, Obligation]
     held_by: dict[NodeId, None] = field(default_factory=dict)
     """Who is known to hold it durably, ourselves included."""
-    kept_tick: int = 0
+    told_by: NodeId | None = None
+    """Who asked us to hold it; it need not hold it durably itself yet."""
+    kept_tick: int = -1_000
     is_acknowledged: bool = False
     is_asked: bool = False
     """Whether its publisher waits for an acknowledgement from us."""
@@ -86,7 +88,7 @@ class Deeds:
     def _hold(self, deed: Deed) -> Held:
         event = deed.timed.event
         born = Micros(self._step.now - deed.timed.age_us)
-        held = Held(deed, event.key, born, {o.subscription: o for o in deed.owed}, kept_tick=-1_000)
+        held = Held(deed, event.key, born, {o.subscription: o for o in deed.owed})
         self.held[event.id] = held
         return held
 
@@ -139,9 +141,9 @@ class Deeds:
             held = self.held.get(id_)
             if held is None:
                 held = self.take(deed, Kind.KEEP)
-            else:
+            elif not self._tenure.is_mine(held.key):
                 self._unite(held, deed)
-            held.held_by[peer.id] = None
+            held.told_by, held.kept_tick = peer.id, self._tick
             taken.append(id_)
         if finished:
             self._step.send(peer, Discharged(keep.cluster, tuple(finished)))
@@ -152,8 +154,6 @@ class Deeds:
     def _unite(self, held: Held, told: Deed) -> None:
         """Two copies of one deed: what one of them knows to be settled is settled."""
         still = {o.subscription for o in told.owed}
-        if self._tenure.is_mine(held.key):
-            return
         held.owed = {id_: o for id_, o in held.owed.items() if id_ in still}
 
     def on_kept(self, peer: Contact, kept: Kept) -> None:
@@ -201,7 +201,7 @@ class Deeds:
             me = self._step.me.id
             for held in self.held.values():
                 held.held_by = {me: None} if me in held.held_by else {}
-                held.kept_tick = -1_000
+                held.told_by, held.kept_tick = None, -1_000
         asks: dict[NodeId, tuple[Contact, list[Held]]] = {}
         for held in list(self.held.values()):
             for contact in self._due(held):
@@ -223,7 +223,8 @@ class Deeds:
         if owner.id in held.held_by and not self._is_holder(held):
             self._let_go(held.deed.timed.event.id)
             return []
-        patience = _STALE_TICKS if owner.id in held.held_by else self._config.retry_ticks
+        is_known_there = owner.id == held.told_by or owner.id in held.held_by
+        patience = _STALE_TICKS if is_known_there else self._config.retry_ticks
         if waited < patience:
             return []
         held.kept_tick = self._tick

@@ -23,6 +23,10 @@ from p2psub.model.step import Step
 from p2psub.pubsub.tenure import Tenure
 
 
+_STAGED_MAX = 4
+"""Tables under way at a time: one, and a few that were overtaken."""
+
+
 @dataclass(slots=True)
 class _Index:
     """Subscriptions by key, each key with a matcher of its own, for the arc from `start` to us."""
@@ -81,10 +85,12 @@ class Interests:
         self._tenure = tenure
         self._replay = replay
         self._index = _Index(config.shards)
-        self._staged: _Staged | None = None
+        self._staged: dict[TableVersion, _Staged] = {}
         self._shard_keys = [key_of_shard(shard) for shard in range(config.shards)]
         self._empty_until_us: dict[Key, Micros] = {}
         self._delayed: list[tuple[Micros, Contact, StoreInterest]] = []
+        self.is_lacking = False
+        """Whether a table came into force for which we hold no index, and none has arrived since."""
 
     def match(self, key: Key, event: Event) -> list[Obligation]:
         """The active subscriptions under `key` that want the event."""
@@ -112,8 +118,8 @@ class Interests:
         record = store.change.subscription
         if store.next is not None:
             self._staging(store.next)
-        if self._staged is not None:
-            self._staged.late.append(store.change)
+        for staged in self._staged.values():
+            staged.late.append(store.change)
         is_new = record.id not in self._index.records
         keys = keys_of(record, self._config.shards)
         self._index.take(record)
@@ -130,30 +136,38 @@ class Interests:
 
     def on_index_transfer(self, peer: Contact, transfer: IndexTransfer) -> None:
         staged = self._staging(transfer.version)
-        if staged.version != transfer.version:
-            return
         if transfer.attempt > staged.attempt and not staged.is_whole:
             staged.attempt, staged.parts, staged.start = transfer.attempt, {}, transfer.arc_start
         if transfer.attempt == staged.attempt:
             staged.parts[transfer.part] = transfer.changes
             staged.is_whole = len(staged.parts) == transfer.parts
         if staged.is_whole:
+            self.is_lacking = False
             self._step.send(peer, IndexHeld(transfer.cluster, transfer.version))
 
     def _staging(self, version: TableVersion) -> _Staged:
-        if self._staged is None or self._staged.version < version:
-            self._staged = _Staged(version)
-        return self._staged
+        if version not in self._staged:
+            self._staged[version] = _Staged(version)
+            while len(self._staged) > _STAGED_MAX:
+                del self._staged[min(self._staged)]
+        return self._staged[version]
 
     def adopt(self, table: Table) -> bool:
-        """Be ready to serve by a table; False if we do not hold the index of the arc it gives us."""
-        start, staged = self._tenure.arc_under(table), self._staged
-        if staged is not None and staged.is_whole and staged.start == start and staged.version <= table.version:
+        """Be ready to serve by a table; False if we do not hold the index of the arc it gives us.
+
+        An index that was handed out for a later table serves as well, if it is for the same arc.
+        """
+        start = self._tenure.arc_under(table)
+        fitting = [version for version, staged in self._staged.items() if staged.is_whole and staged.start == start]
+        if fitting:
+            staged = self._staged[max(fitting)]
             index = _Index(self._config.shards, start)
             for change in [*(c for i in sorted(staged.parts) for c in staged.parts[i]), *staged.late]:
                 index.take(change.subscription)
-            self._index, self._staged = index, None
-        return self._index.start is not None and self._index.start == start
+            self._index = index
+        self._staged = {v: staged for v, staged in self._staged.items() if v > table.version}
+        self.is_lacking = start is None or self._index.start != start
+        return not self.is_lacking
 
     def tick(self) -> None:
         """Confirm what had to wait for an empty lease."""

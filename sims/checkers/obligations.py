@@ -77,6 +77,8 @@ def obligations_of(evidence: Evidence) -> Obligations:
     """Read what was owed and what became of it out of the trace."""
     register = _Register(evidence)
     stores = _stores(evidence)
+    # An owner may know of an end beyond its contiguous vector; whoever gave up before the storing is owed nothing.
+    given_up_us = {record.subscription: at_us for at_us, record in evidence.of(Kind.UNSUBSCRIBE)}
     found = Obligations()
     for at_us, record in evidence.of(Kind.ACKNOWLEDGE):
         stored = _store_behind(at_us, record, stores)
@@ -85,7 +87,8 @@ def obligations_of(evidence: Evidence) -> Obligations:
         event = stored[1].published
         if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
             for subscription in register.owed(event, dict(stored[1].vector)):
-                found.owed.setdefault((event.id, subscription), stored)
+                if given_up_us.get(subscription, stored[0]) >= stored[0]:
+                    found.owed.setdefault((event.id, subscription), stored)
     for _, record in evidence.of(Kind.DELIVER):
         if record.event is not None and record.subscription is not None:
             found.delivered.add((record.event, record.subscription))

@@ -96,3 +96,12 @@ class Host:
     def is_up(self) -> bool:
         """Whether its process runs."""
         return self.core is not None
+
+
+class CoreFault(AssertionError):
+    """A core raised: our bug, with the node and the instant where it showed."""
+
+    def __init__(self, host: Host, now: int, error: Exception) -> None:
+        super().__init__(f"{host.contact.address} at {now / 1e6:.3f} s: {type(error).__name__}: {error}")
+        self.host = host
+        self.now = now

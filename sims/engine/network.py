@@ -13,12 +13,13 @@ from random import Random
 
 import msgspec
 
+from p2psub.errors import PeerFault
 from p2psub.model.effects import Connect, Disconnect, LinkLost, LinkReady, LinkUp, Received, Transmit
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import Stamp
 from p2psub.model.messages import Message
 from sims.engine.clockwork import GRAIN_US, Agenda
-from sims.engine.host import Host, Power
+from sims.engine.host import CoreFault, Host, Power
 
 UNLIMITED_CREDIT = 1 << 40
 DIAL_TIMEOUT_US = 3_000_000
@@ -226,7 +227,7 @@ class Network:
         if self._recode_every:
             self._recode_wait -= 1
             if not self._recode_wait:
-                messages = self._recoded(messages)
+                messages = self._recoded(host, messages)
         shape = session.shape
         now = self._agenda.now
         if shape.bandwidth is not None:
@@ -293,11 +294,15 @@ class Network:
         if session.states[side] == OPEN and session.drained[side] <= self._agenda.now:
             self._put(session.hosts[side], LinkReady(session.hosts[1 - side].id, _credit_of(session.shape)))
 
-    def _recoded(self, messages: list[Message]) -> list[Message]:
+    def _recoded(self, host: Host, messages: list[Message]) -> list[Message]:
+        """The messages as the other side would decode them; a node must send only what survives that."""
         assert self._recode is not None
         self._recode_wait = self._recode_every
-        again = self._recode(messages)
-        assert again == messages, f"the codec changed {messages} into {again}"
+        try:
+            again = self._recode(messages)
+            assert again == messages, f"the codec made {again}"
+        except (PeerFault, AssertionError) as error:
+            raise CoreFault(host, self._agenda.now, AssertionError(f"{error} out of {messages}")) from error
         return again
 
     def _is_cut(self, sender: Host, receiver: Host) -> bool:

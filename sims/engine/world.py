@@ -25,7 +25,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.model.status import NodeStatus
 from sims.engine.clockwork import GRAIN_US, Agenda
-from sims.engine.host import Birth, Host, Power
+from sims.engine.host import Birth, CoreFault, Host, Power
 from sims.engine.network import LinkShape, Network
 from sims.engine.placement import LinkShapes
 from sims.engine.trace import Trace
@@ -41,15 +41,6 @@ _FIRED = TimerFired()
 
 OnNotify = Callable[[Host, Notify | NotifyGap], None]
 OnReply = Callable[[Host, Reply], None]
-
-
-class CoreFault(AssertionError):
-    """A core raised: our bug, with the node and the instant where it showed."""
-
-    def __init__(self, host: Host, now: int, error: Exception) -> None:
-        super().__init__(f"{host.contact.address} at {now / 1e6:.3f} s: {type(error).__name__}: {error}")
-        self.host = host
-        self.now = now
 
 
 class World:

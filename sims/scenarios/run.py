@@ -15,8 +15,8 @@ from sims.checkers.evidence import Evidence, Finding, Phases, Site
 from sims.checkers.judge import Judgement, judge
 from sims.checkers.rings import RING_IDEAL_HEARTBEATS
 from sims.engine.faults import FaultSchedule
+from sims.engine.host import CoreFault
 from sims.engine.trace import Entry
-from sims.engine.world import CoreFault
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.schedules import SCHEDULES, draw_schedules
 from sims.scenarios.stage import Stage

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from bootstrap.registry import RegistryCore
-from p2psub.node.core import NodeCore
-
 from p2psub.config import NodeConfig
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import SECOND_US, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import NodeStatus, Role
+from p2psub.node.core import NodeCore
 from p2psub.wire.codec import decode_batch, encode_batch
 from sims.engine.budget import BUDGET_WINDOW_HEARTBEATS, Budget
 from sims.engine.faults import Saboteur
@@ -98,9 +97,11 @@ class Stage:
         self.world.start(host, self.contacts_for(host))
 
     def contacts_for(self, host: Host) -> tuple[Contact, ...]:
-        """The bootstrap and some running peers; nobody for the very first peer."""
+        """The bootstrap, a peer of its own cluster and some others, all running; nobody for the very first peer."""
         others = [peer.contact for peer in self.saboteur.peers() if peer is not host]
-        known = self.rng.sample(others, min(KNOWN_PEERS, len(others)))
+        near = [peer.contact for peer in self.saboteur.peers(host.cluster) if peer is not host]
+        known = self.rng.sample(near, min(1, len(near)))
+        known += [peer for peer in self.rng.sample(others, min(KNOWN_PEERS, len(others))) if peer not in known]
         if self._bootstrap is not None and (others or self.world.now > SECOND_US):
             known.insert(0, self._bootstrap.contact)
         return tuple(known)

@@ -281,3 +281,10 @@ def test_overlay_that_does_not_form_is_found() -> None:
     evidence = evidence_of(sound_trail())
     evidence.formed = False
     assert found(evidence) == {"bound:formation"}
+
+
+def test_who_gave_up_before_the_storing_is_owed_nothing() -> None:
+    """S1: an owner may know of an end that its contiguous vector does not hold yet."""
+    trail = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME))
+    trail.add(13 * H, Kind.UNSUBSCRIBE, 3, subscription=SUBSCRIPTION.id)
+    assert judge(evidence_of(trail)).obligations == 0

@@ -11,8 +11,8 @@ import pytest
 
 from p2psub.model.messages.liveness import Ping
 from sims.engine.clockwork import Agenda
+from sims.engine.host import CoreFault
 from sims.engine.network import LinkShape
-from sims.engine.world import CoreFault
 from tests.simulation.worlds import SECOND_US, core_of, digest_of_faulty_world, make_world, neighbours
 
 ROOT = Path(__file__).parents[2]

@@ -1,0 +1,36 @@
+"""The command line of the simulator: seeds as people write them, and what a bad option says."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from p2psub.cli.main import app
+from p2psub.cli.sim import EXIT_CONFIG, read_seeds
+from p2psub.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("0..3", [0, 1, 2, 3]), ("7", [7]), ("1,5,9", [1, 5, 9]), ("1,4..6", [1, 4, 5, 6])]
+)
+def test_seeds_are_ranges_and_lists(text: str, seeds: list[int]) -> None:
+    """A..B includes both ends."""
+    assert read_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "a", "1..", "..3", "5..2", "1-3"])
+def test_what_is_no_seed_is_refused(text: str) -> None:
+    """A bad range names itself."""
+    with pytest.raises(ConfigError, match="seeds"):
+        read_seeds(text)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--faults", "flood"], ["--schedules", "tsunami"], ["--seeds", "x"], ["--seeds", "0..1", "--trace-out", "t"]],
+)
+def test_bad_options_exit_with_advice(options: list[str]) -> None:
+    """Nothing is run, and the field at fault is named."""
+    result = CliRunner().invoke(app, ["sim", "overlay", *options])
+    assert result.exit_code == EXIT_CONFIG
+    assert options[-2].strip("-").replace("-", "_") in result.output
