@@ -86,6 +86,7 @@ class Casts:
         self._sequence = 0
         self._open: dict[_Name, _OpenCast] = {}
         self._answered: dict[_Name, tuple[int, Summary]] = {}
+        self._seen: dict[_Name, int] = {}
 
     # Starting and answering
 
@@ -119,6 +120,8 @@ class Casts:
             for parent in cast.parents.values():
                 self._step.send(parent, CastRefused(cast.id, cast.subcube, self._directory.entries()))
         self._open.clear()
+        self._answered.clear()
+        self._seen.clear()
 
     def on_cast(self, peer: Contact, asked: ChangeCast | EventCast) -> None:
         name = (asked.id, asked.subcube)
@@ -128,19 +131,18 @@ class Casts:
             return
         if _wants_answer(asked.payload):
             self._step.send(peer, Custody(asked.id, asked.subcube))
+        is_new = name not in self._seen
+        kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, "cast_repeated")
+        self._step.record(kind, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops, reason=reason)
+        self._seen[name] = self._tick
         if name in self._answered:
-            self._count_duplicate(peer, asked)
             self._step.send(peer, Answer(asked.id, asked.subcube, self._answered[name][1]))
         elif name in self._open:
-            self._count_duplicate(peer, asked)
             self._open[name].parents[peer.id] = peer
-        else:
-            self._step.record(Kind.RECEIVE, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops)
+        elif is_new or _wants_answer(asked.payload):
+            # An old request that we could not complete then is tried again.
             cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._tick, {peer.id: peer})
             self._launch(cast)
-
-    def _count_duplicate(self, peer: Contact, asked: ChangeCast | EventCast) -> None:
-        self._step.record(Kind.DUPLICATE, cast=asked.id, peer=peer.id, prefix=asked.subcube, reason="cast_repeated")
 
     # Walking down
 
@@ -266,6 +268,7 @@ class Casts:
         if self._tick % 20 == 0:
             oldest = self._tick - self._config.remember_ticks
             self._answered = {name: kept for name, kept in self._answered.items() if kept[0] >= oldest}
+            self._seen = {name: tick for name, tick in self._seen.items() if tick >= oldest}
 
     def _is_stuck(self, slot: _Half) -> bool:
         if slot.in_custody and slot.holder is not None:

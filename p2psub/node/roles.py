@@ -280,6 +280,8 @@ class Roles:
         grants = self.grants
         assert grants is not None
         self.roster.tick()
+        if self._tick % self._config.ring.merge_every_ticks == 0:
+            self._probe_for_other_reign()
         self._hand_out_small_ring(grants.cluster)
         if self.settlement.is_complete:
             if grants.tick():
@@ -295,6 +297,12 @@ class Roles:
         elif is_beat:
             self.cube.speak(len(self.roster.members) + 1)
             self.cube.beat(self.changes.digest, self.settlement.is_complete, self._contacts)
+
+    def _probe_for_other_reign(self) -> None:
+        """Tell a remembered peer that does not report to us, in turn, who rules: after a cut, it may follow another."""
+        strangers = [c for c in self.ring.remembered.values() if c.id not in self.roster.members]
+        if strangers:
+            self._step.send(strangers[self._tick % len(strangers)], self.election.announcement())
 
     def _hand_out_small_ring(self, cluster: ClusterId) -> None:
         small = self.roster.small_ring(self._config.ring.successors)

@@ -83,8 +83,8 @@ class Hypercube:
     def speak(self, members: int) -> None:
         """Put our reign into the directory; called on takeover and when our size changes."""
         entry, me = self.entry, self._step.me
-        if entry is not None and (entry.epoch, entry.members) != (self._election.epoch, members):
-            epoch = max(self._election.epoch, entry.epoch)
+        epoch = self._election.epoch
+        if entry is not None and entry.epoch <= epoch and (entry.epoch, entry.members) != (epoch, members):
             self._merge([Entry(entry.cluster, entry.prefix, entry.version, me, epoch, members)])
 
     def _place(self, cluster: ClusterId, prefix: Prefix, version: int, standing: Standing = Standing.PRESENT) -> None:

@@ -167,16 +167,14 @@ class Deeds:
 
     def discharge(self, held: Held) -> None:
         """It owes nothing any more: let it go here, and tell the other holders."""
-        id_ = held.deed.timed.event.id
-        for node in held.held_by:
-            contact = self._contact(node)
-            if contact is not None and node != self._step.me.id:
-                self._released.setdefault(node, (contact, []))[1].append(id_)
+        id_, table = held.deed.timed.event.id, self._tenure.table
+        owners = () if table is None else table.owners
+        holders = [] if table is None else table.holders_of(held.key, self._holders)
+        for contact in owners:
+            is_holder = contact in holders or contact.id in held.held_by
+            if is_holder and contact.id != self._step.me.id:
+                self._released.setdefault(contact.id, (contact, []))[1].append(id_)
         self._let_go(id_)
-
-    def _contact(self, node: NodeId) -> Contact | None:
-        table = self._tenure.table
-        return None if table is None else next((c for c in table.owners if c.id == node), None)
 
     def _let_go(self, id_: EventId) -> None:
         if self.held.pop(id_, None) is not None:

@@ -42,7 +42,8 @@ def test_small_overlay_without_faults_keeps_every_promise() -> None:
 
 def test_same_seed_same_digest_of_real_nodes_under_other_hash_seeds() -> None:
     """Three processes with different PYTHONHASHSEED make the same trace, byte for byte."""
-    code = "from sims.scenarios.run import run; from tests.simulation.test_overlay import SMALL; print(run(SMALL, 3).digest)"
+    imports = "from sims.scenarios.run import run; from tests.simulation.test_overlay import SMALL; "
+    code = imports + "print(run(SMALL, 3).digest)"
     digests = {
         subprocess.run(
             [sys.executable, "-c", code],
