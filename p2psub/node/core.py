@@ -106,6 +106,7 @@ class NodeCore:
             self._tenure,
             config.ring.successors + 1,
             self._owning.is_finished,
+            self._owning.finish,
             self._owning.copied,
         )
         self._publishing = Publishing(step, config.pubsub, self._lookups)
@@ -352,7 +353,7 @@ class NodeCore:
             filling=election.rules and not self._settlement.is_complete,
             outbox=len(self._publishing),
             undischarged=len(self._deeds.held),
-            kept=tuple(self._deeds.held),
+            kept=tuple(dict.fromkeys(deed.event for deed in self._deeds.held)),
             changes_digest=self._changes.digest,
             active_subscriptions=self._delivery.active(),
             queued_messages=self._egress.queued,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from p2psub.config import PubSubConfig
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deed, Discharged, Keep, Kept, Obligation
+from p2psub.model.messages.pubsub import Deed, DeedId, Discharged, Keep, Kept, Obligation
 from p2psub.model.places import TableVersion
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
@@ -55,7 +55,8 @@ class Deeds:
         config: PubSubConfig,
         tenure: Tenure,
         holders: int,
-        is_finished: Callable[[EventId], bool],
+        is_finished: Callable[[DeedId], bool],
+        finish: Callable[[Held], None],
         copied: Callable[[Held], None],
     ) -> None:
         self._step = step
@@ -63,11 +64,13 @@ class Deeds:
         self._tenure = tenure
         self._holders = holders
         self._is_finished = is_finished
+        self._finish = finish
         self._copied = copied
         self._tick = 0
         self._table: TableVersion | None = None
-        self._released: dict[NodeId, tuple[Contact, list[EventId]]] = {}
-        self.held: dict[EventId, Held] = {}
+        self._released: dict[NodeId, tuple[Contact, list[DeedId]]] = {}
+        self.held: dict[DeedId, Held] = {}
+        self._by_event: dict[EventId, dict[DeedId, None]] = {}
         self.cluster: ClusterId | None = None
 
     def recover(self, deeds: Iterable[Deed]) -> None:
@@ -80,8 +83,7 @@ class Deeds:
     def take(self, deed: Deed, kind: Kind) -> Held:
         """Hold a deed, and say so in the trace once it is durable."""
         held = self._hold(deed)
-        event = deed.timed.event
-        self._step.write(_ROOM, event.id, deed)
+        self._step.write(_ROOM, deed.id, deed)
         self._step.when_durable(lambda: self._note_durable(held, kind))
         return held
 
@@ -89,8 +91,13 @@ class Deeds:
         event = deed.timed.event
         born = Micros(self._step.now - deed.timed.age_us)
         held = Held(deed, event.key, born, {o.subscription: o for o in deed.owed})
-        self.held[event.id] = held
+        self.held[deed.id] = held
+        self._by_event.setdefault(event.id, {})[deed.id] = None
         return held
+
+    def all_of_event(self, event: EventId) -> list[Held]:
+        """The deeds of an event that we hold: usually one."""
+        return [self.held[id_] for id_ in self._by_event.get(event, ())]
 
     def _note_durable(self, held: Held, kind: Kind) -> None:
         event = held.deed.timed.event
@@ -125,26 +132,25 @@ class Deeds:
         """The deed as it stands: older, and owing only what is still owed."""
         deed, age = held.deed, Micros(self._step.now - held.born_us)
         timed = type(deed.timed)(deed.timed.event, age)
-        return Deed(timed, tuple(held.owed.values()), deed.matched, deed.vector, deed.publisher)
+        return Deed(deed.id, timed, tuple(held.owed.values()), deed.matched, deed.vector, deed.publisher)
 
     def on_keep(self, peer: Contact, keep: Keep) -> None:
         """Hold what we do not hold yet; what we know to be discharged needs no copy."""
         if keep.cluster != self.cluster:
             return
-        taken: list[EventId] = []
-        finished: list[EventId] = []
+        taken: list[DeedId] = []
+        finished: list[DeedId] = []
         for deed in keep.deeds:
-            id_ = deed.timed.event.id
-            if self._is_finished(id_):
-                finished.append(id_)
+            if self._is_finished(deed.id):
+                finished.append(deed.id)
                 continue
-            held = self.held.get(id_)
+            held = self.held.get(deed.id)
             if held is None:
                 held = self.take(deed, Kind.KEEP)
-            elif not self._tenure.is_mine(held.key):
+            else:
                 self._unite(held, deed)
             held.told_by, held.kept_tick = peer.id, self._tick
-            taken.append(id_)
+            taken.append(deed.id)
         if finished:
             self._step.send(peer, Discharged(keep.cluster, tuple(finished)))
         if taken:
@@ -157,7 +163,7 @@ class Deeds:
         held.owed = {id_: o for id_, o in held.owed.items() if id_ in still}
 
     def on_kept(self, peer: Contact, kept: Kept) -> None:
-        for id_ in kept.events:
+        for id_ in kept.deeds:
             held = self.held.get(id_)
             if held is not None:
                 held.held_by[peer.id] = None
@@ -167,7 +173,7 @@ class Deeds:
 
     def discharge(self, held: Held) -> None:
         """It owes nothing any more: let it go here, and tell the other holders."""
-        id_, table = held.deed.timed.event.id, self._tenure.table
+        id_, table = held.deed.id, self._tenure.table
         owners = () if table is None else table.owners
         holders = [] if table is None else table.holders_of(held.key, self._holders)
         for contact in owners:
@@ -176,13 +182,20 @@ class Deeds:
                 self._released.setdefault(contact.id, (contact, []))[1].append(id_)
         self._let_go(id_)
 
-    def _let_go(self, id_: EventId) -> None:
+    def _let_go(self, id_: DeedId) -> None:
         if self.held.pop(id_, None) is not None:
             self._step.write(_ROOM, id_, None)
+            del self._by_event[id_.event][id_]
+            if not self._by_event[id_.event]:
+                del self._by_event[id_.event]
 
     def on_discharged(self, _: Contact, discharged: Discharged) -> None:
-        if discharged.cluster == self.cluster:
-            for id_ in discharged.events:
+        """An owner before us settled it: if it is ours now, others may hold it too and must hear of it."""
+        for id_ in discharged.deeds if discharged.cluster == self.cluster else ():
+            held = self.held.get(id_)
+            if held is not None and self._tenure.is_mine(held.key):
+                self._finish(held)
+            else:
                 self._let_go(id_)
 
     # Time
@@ -219,7 +232,7 @@ class Deeds:
             held.kept_tick = self._tick
             return self._missing_holders(held)
         if owner.id in held.held_by and not self._is_holder(held):
-            self._let_go(held.deed.timed.event.id)
+            self._let_go(held.deed.id)
             return []
         is_known_there = owner.id == held.told_by or owner.id in held.held_by
         patience = _STALE_TICKS if is_known_there else self._config.retry_ticks

@@ -17,6 +17,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import (
     Acknowledge,
     Deed,
+    DeedId,
     Deliver,
     Delivered,
     NotOwner,
@@ -24,6 +25,7 @@ from p2psub.model.messages.pubsub import (
     Publish,
     Route,
     Routed,
+    deed_id,
 )
 from p2psub.model.outcomes import Outcome, PublishOutcome
 from p2psub.model.records import Kind
@@ -55,15 +57,16 @@ class Owning:
         self._contact_of = contact_of
         self._tick = 0
         self._attempt = 0
-        self._finished: dict[EventId, PublishOutcome] = {}
-        self._finished_order: deque[tuple[Micros, EventId]] = deque()
+        self._finished: dict[DeedId, None] = {}
+        self._outcomes: dict[EventId, PublishOutcome] = {}
+        self._finished_order: deque[tuple[Micros, DeedId]] = deque()
         self.recent = Recent(config.recent_events_max)
         self.deeds: Deeds
         self.matchmaking: Matchmaking
 
-    def is_finished(self, event: EventId) -> bool:
-        """Whether an event was stored and owes nothing any more."""
-        return event in self._finished
+    def is_finished(self, deed: DeedId) -> bool:
+        """Whether a deed owes nothing any more."""
+        return deed in self._finished
 
     # Publish
 
@@ -75,10 +78,10 @@ class Owning:
             hint = owner if owner is not None and owner.id != self._step.me.id else None
             self._step.send(peer, NotOwner(event.id, hint))
             return
-        held = self.deeds.held.get(event.id)
-        if event.id in self._finished:
+        held = next(iter(self.deeds.all_of_event(event.id)), None)
+        if event.id in self._outcomes:
             self._repeat(peer, event)
-            self._step.send(peer, Acknowledge(self._finished[event.id]))
+            self._step.send(peer, Acknowledge(self._outcomes[event.id]))
         elif held is not None:
             self._repeat(peer, event)
             held.is_asked = True
@@ -99,7 +102,7 @@ class Owning:
             self._dispatch(Timed(event, age), list(owed))
             return
         vector = tuple(sorted(gathering.vector().items()))
-        deed = Deed(Timed(event, age), owed, len(owed), vector, gathering.publisher)
+        deed = Deed(deed_id(event.id, owed), Timed(event, age), owed, len(owed), vector, gathering.publisher)
         held = self.deeds.take(deed, Kind.STORE)
         held.is_asked = True
         self.deeds.replicate(held)
@@ -128,7 +131,7 @@ class Owning:
         held.dispatched_tick = self._tick
         held.dispatches += 1
         if not held.owed:
-            self._finish(held)
+            self.finish(held)
             return
         age = Micros(self._step.now - held.born_us)
         through_super_node = held.dispatches > 1
@@ -159,22 +162,22 @@ class Owning:
         self._settle(routed.event, routed.outcomes)
 
     def _settle(self, event: EventId, outcomes: tuple[tuple[SubscriptionId, Outcome], ...]) -> None:
-        held = self.deeds.held.get(event)
-        if held is None:
-            return
-        for id_, outcome in outcomes:
-            if held.owed.pop(id_, None) is not None:
-                self._step.record(Kind.OUTCOME, event=event, subscription=id_, reason=outcome.value)
-        if not held.owed and self._tenure.is_mine(held.key) and self._has_copies(held):
-            self._finish(held)
+        for held in self.deeds.all_of_event(event):
+            for id_, outcome in outcomes:
+                if held.owed.pop(id_, None) is not None:
+                    self._step.record(Kind.OUTCOME, event=event, subscription=id_, reason=outcome.value)
+            if not held.owed and self._tenure.is_mine(held.key) and self._has_copies(held):
+                self.finish(held)
 
-    def _finish(self, held: Held) -> None:
+    def finish(self, held: Held) -> None:
+        """It owes nothing any more: remember that, retain the event if its class asks for it, let the deed go."""
         event = held.deed.timed.event
         outcome = PublishOutcome(event.id, len(held.held_by), held.deed.matched)
         self._step.record(Kind.DISCHARGE, event=event.id, count=held.deed.matched)
-        self._finished[event.id] = outcome
+        self._finished[held.deed.id] = None
+        self._outcomes[event.id] = outcome
         until = Micros(self._step.now + self._config.horizon_us + self._config.horizon_margin_us)
-        self._finished_order.append((until, event.id))
+        self._finished_order.append((until, held.deed.id))
         self.recent.retain(event, held.born_us, self._step.now)
         self.deeds.discharge(held)
 
@@ -198,7 +201,9 @@ class Owning:
             if self._tenure.is_mine(held.key) and self._has_copies(held):
                 self._tend(held)
         while self._finished_order and self._finished_order[0][0] <= self._step.now:
-            self._finished.pop(self._finished_order.popleft()[1], None)
+            _, forgotten = self._finished_order.popleft()
+            self._finished.pop(forgotten, None)
+            self._outcomes.pop(forgotten.event, None)
 
     def _tend(self, held: Held) -> None:
         if self._step.now - held.born_us > self._config.horizon_us:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import hashlib
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -55,14 +56,33 @@ class Obligation(msgspec.Struct, frozen=True, array_like=True):
     cluster: ClusterId
 
 
+class DeedId(NamedTuple):
+    """An event and a digest of whom it was matched with.
+
+    Two owners parted by a cut may store one event with different matches: those are two deeds, each paid on its own.
+    """
+
+    event: EventId
+    matches: bytes
+
+
 class Deed(msgspec.Struct, frozen=True, array_like=True):
     """An event as its holders keep it: with what it owes, and the change vector it was matched against."""
 
+    id: DeedId
     timed: Timed
     owed: tuple[Obligation, ...]
     matched: int
     vector: Vector
     publisher: Contact
+
+
+def deed_id(event: EventId, matches: tuple[Obligation, ...]) -> DeedId:
+    """Name a deed; the order in which its matches were found does not matter."""
+    hasher = hashlib.blake2b(digest_size=8)
+    for match in sorted(match.subscription for match in matches):
+        hasher.update(msgspec.msgpack.encode(match))
+    return DeedId(event, hasher.digest())
 
 
 class Keep(Message, frozen=True):
@@ -77,14 +97,14 @@ class Kept(Message, frozen=True):
     """Held durably by the sender."""
 
     cluster: ClusterId
-    events: tuple[EventId, ...]
+    deeds: tuple[DeedId, ...]
 
 
 class Discharged(Message, frozen=True):
-    """These events owe nothing any more."""
+    """These deeds owe nothing any more."""
 
     cluster: ClusterId
-    events: tuple[EventId, ...]
+    deeds: tuple[DeedId, ...]
 
 
 class MatchAsk(Message, frozen=True):
