@@ -77,7 +77,7 @@ class CubeConfig:
     """A subscription without every answer by then is told `accepted`."""
     recast_after_ticks: int = 24
     """A change not yet stable is cast again this often."""
-    lost_after_ticks: int = 60
+    lost_after_ticks: int = 120
     """A cluster whose super-node was not replaced by then is given up by its neighbours."""
 
 

@@ -125,7 +125,7 @@ class Casts:
 
     def on_cast(self, peer: Contact, asked: ChangeCast | EventCast) -> None:
         name = (asked.id, asked.subcube)
-        own = self._own_prefix()
+        own = self._cube.place
         if own is None or not spread.is_mine(own, asked.subcube):
             self._step.send(peer, CastRefused(asked.id, asked.subcube, self._directory.entries()))
             return
@@ -147,7 +147,7 @@ class Casts:
     # Walking down
 
     def _launch(self, cast: _OpenCast) -> None:
-        own = self._own_prefix()
+        own = self._cube.place
         if own is None:
             if cast.done is not None:
                 cast.done(_merge(cast.payload, []), False)
@@ -189,8 +189,7 @@ class Casts:
 
     def _receiver(self, half: Prefix, tries: int) -> Contact | None:
         """The neighbour across that dimension first; then everybody else there, in turn."""
-        own = self._own_prefix()
-        assert own is not None
+        own = self._cube.place or WHOLE
         entries = {entry.prefix: entry.super_node for entry in self._directory.present()}
         first = spread.neighbour(own, len(half) - 1, entries) if len(half) <= len(own) else None
         line = [entries[first]] if first is not None and first in entries else []
@@ -274,12 +273,6 @@ class Casts:
         if slot.in_custody and slot.holder is not None:
             return self._liveness.is_dead(slot.holder.id)
         return self._tick - slot.sent_tick >= self._config.custody_ticks
-
-    def _own_prefix(self) -> Prefix | None:
-        entry = self._cube.entry
-        if entry is not None:
-            return entry.prefix
-        return None if self._cube.granted is None else self._cube.granted.prefix
 
 
 def _wants_answer(payload: Payload) -> bool:

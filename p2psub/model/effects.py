@@ -37,7 +37,7 @@ class LinkUp(msgspec.Struct, frozen=True):
 
 
 class LinkReady(msgspec.Struct, frozen=True):
-    """The link has sent what it was given, and takes `credit` bytes more."""
+    """The link has drained, and takes `credit` bytes from now on."""
 
     peer: NodeId
     credit: int

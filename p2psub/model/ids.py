@@ -34,10 +34,14 @@ class Contact(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Epoch(NamedTuple):
-    """Reign of one super-node; ordered, so that of two claims the higher one stands."""
+    """Reign of one super-node; ordered, so that of two claims the higher one stands.
+
+    It names the incarnation too: a node that lost the memory of its reign must not number under the same name again.
+    """
 
     counter: int
     node: NodeId
+    incarnation: int
 
 
 class EventId(NamedTuple):

@@ -18,6 +18,8 @@ class Outcome(enum.StrEnum):
     ENDED = "ended"
     SPOOL_FULL = "spool_full"
     UNREACHABLE = "unreachable"
+    DEFERRED = "deferred"
+    """Not an end: the subscriber's channel is full, and the event is still owed."""
 
 
 class VerdictStatus(enum.StrEnum):

@@ -162,7 +162,7 @@ class NodeCore:
             casts.Custody: self._casts.on_custody,
             casts.Answer: self._casts.on_answer,
             casts.CastRefused: self._casts.on_cast_refused,
-            pubsub.Subscribe: self._settlement.on_subscribe,
+            pubsub.Subscribe: roles.on_subscribe,
             pubsub.Verdict: self._delivery.on_verdict,
             pubsub.Publish: self._owning.on_publish,
             pubsub.Acknowledge: self._publishing.on_acknowledge,

@@ -131,7 +131,7 @@ class Egress:
     def link_ready(self, peer: NodeId, credit: int) -> None:
         link = self._links.get(peer)
         if link is not None and link.is_up:
-            link.credit += credit
+            link.credit = credit
             self._transmit(link)
 
     def link_lost(self, peer: NodeId) -> None:

@@ -11,6 +11,7 @@ from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import NotSuperNode, Reign, Report, StreamHeld, StreamState, Takeover
 from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
+from p2psub.model.messages.pubsub import Subscribe
 from p2psub.model.messages.ring import Found
 from p2psub.model.places import Standing
 from p2psub.model.step import Step
@@ -32,6 +33,10 @@ _FILL_PATIENCE_TICKS = 60
 """A super-node that took over without the state, and finds nobody who has it, goes on with what it has."""
 
 
+_FOUNDING_PATIENCE_BEATS = 3
+"""A cluster nobody has heard of for so many beats does not exist yet; before, news of it may be on its way."""
+
+
 class Roles:
     """Joins, follows, takes over, steps down."""
 
@@ -51,6 +56,7 @@ class Roles:
         self._tick = 0
         self._asked = 0
         self._incomplete_ticks = 0
+        self._unheard_beats = 0
         self.grants: Grants | None = None
         self.liveness: Liveness
         self.ring: Ring
@@ -120,7 +126,9 @@ class Roles:
         if entry is not None and entry.standing is not Standing.GONE and entry.super_node.id != self._step.me.id:
             self._report(entry.super_node, cluster)
         elif entry is None and self.directory.present() and self.election.cluster is None:
-            self._begin_reign(cluster)
+            self._unheard_beats += 1
+            if self._unheard_beats > _FOUNDING_PATIENCE_BEATS:
+                self._begin_reign(cluster)
 
     def _choose_cluster(self) -> ClusterId:
         """The smallest cluster below the minimum size, else the smallest below the target, else one of our own."""
@@ -261,6 +269,7 @@ class Roles:
                 self._step.send(contact, self.election.announcement())
 
     def _begin_reign(self, cluster: ClusterId) -> None:
+        self.casts.abandon()
         self.election.rule(cluster)
         self.cluster_changed(cluster)
         if not self.ring.is_joined:
@@ -286,7 +295,8 @@ class Roles:
         if self.settlement.is_complete:
             if grants.tick():
                 self.settlement.table_changed()
-            self._grant_myself(grants)
+            if self.is_placed:
+                self._grant_myself(grants)
         else:
             self._fill()
         self.settlement.tick()
@@ -335,10 +345,11 @@ class Roles:
         if not is_beat:
             return
         giver, granted = self.cube.giver(), self.cube.granted
+        assert self.election.cluster is not None
         if granted is None or giver is None:
-            assert self.election.cluster is not None
             self.cube.ask_for_split(self.election.cluster)
         elif not self.changes.contains(granted.vector):
+            self.cube.ask_for_split(self.election.cluster)
             self.antientropy.offer(giver)
         else:
             self.complete()
@@ -346,6 +357,15 @@ class Roles:
             claims = self.grants.vector
             if self.grants.table is not None and all(claims.get(s, 0) >= n for s, n in granted.vector):
                 self.cube.report_filled(giver)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether our cluster stands in the cube: a filling one acknowledges nothing and numbers nothing."""
+        return self.cube.entry is not None and self.settlement.is_complete
+
+    def on_subscribe(self, peer: Contact, asked: Subscribe) -> None:
+        if self.election.rules and self.is_placed:
+            self.settlement.on_subscribe(peer, asked)
 
     def on_report(self, peer: Contact, report: Report) -> None:
         """A member reports: note it, and tell it everything it does not have yet."""
@@ -369,7 +389,8 @@ class Roles:
         self._step.send(peer, self._reign(grants, peer, report))
 
     def _reign(self, grants: Grants, peer: Contact, report: Report) -> Reign:
-        table = grants.table if grants.is_entitled(peer.id, report.incarnation) else None
+        is_entitled = self.is_placed and grants.is_entitled(peer.id, report.incarnation)
+        table = grants.table if is_entitled else None
         has_table = table is not None and report.table == table.version
         has_vector = vector_digest(grants.vector) == report.settled
         knows_directory = report.directory == self.directory.digest

@@ -12,7 +12,7 @@ from p2psub.model.messages.cluster import Takeover
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
-NO_EPOCH = Epoch(0, NodeId(Place(bytes(ID_BYTES))))
+NO_EPOCH = Epoch(0, NodeId(Place(bytes(ID_BYTES))), 0)
 """Below every reign."""
 
 _ALONE_PATIENCE_TICKS = 60
@@ -42,7 +42,7 @@ class Election:
 
     def rule(self, cluster: ClusterId) -> None:
         """Begin a reign of our own, above every epoch heard of."""
-        self._set(cluster, Epoch(self.epoch.counter + 1, self._step.me.id), self._step.me)
+        self._set(cluster, Epoch(self.epoch.counter + 1, self._step.me.id, self._step.incarnation), self._step.me)
         self.candidates = ()
         self._step.record(Kind.ROLE, cluster=cluster, epoch=self.epoch, reason="super_node")
 

@@ -76,6 +76,16 @@ class Hypercube:
         entry = None if cluster is None else self._directory.get(cluster)
         return entry if entry is not None and entry.standing is Standing.PRESENT else None
 
+    @property
+    def place(self) -> Prefix | None:
+        """The subcube we answer for: only while we rule; a filling founder answers for its half through the giver."""
+        if not self._election.rules:
+            return None
+        entry = self.entry
+        if entry is not None:
+            return entry.prefix
+        return None if self.granted is None else self.granted.prefix
+
     def found_overlay(self, cluster: ClusterId) -> None:
         """The first cluster owns the whole cube."""
         self._place(cluster, Prefix(""), 1)
@@ -153,6 +163,8 @@ class Hypercube:
             self._refuse_split(peer, "busy")
         elif known is not None and known.standing is Standing.PRESENT:
             self._refuse_split(peer, "present")
+        elif self.filling is not None and self.filling.founder != ask.founder:
+            self._refuse_split(peer, "promised_to_another")
         else:
             half = Prefix(entry.prefix + "1")
             self.filling = Filling(ask.cluster, half, ask.founder, self._tick)
@@ -171,6 +183,7 @@ class Hypercube:
 
     def on_split_refused(self, _: Contact, refused: SplitRefused) -> None:
         self._merge(list(refused.entries))
+        self.granted = None
 
     def report_filled(self, giver: Contact) -> None:
         """We hold everything of the granted vector: ask for our place until the directory shows it."""
@@ -188,7 +201,8 @@ class Hypercube:
     def on_filled(self, peer: Contact, filled: Filled) -> None:
         entry, filling = self.entry, self.filling
         if entry is None or filling is None or filling.cluster != filled.cluster:
-            self._step.send(peer, DirectorySay(self._directory.entries()))
+            # Placed already, or promised by a super-node before us: then what was cast since never reached it.
+            self._refuse_split(peer, "not_promised")
             return
         self.filling = None
         self._merge([filled.entry])

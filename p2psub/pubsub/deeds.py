@@ -39,11 +39,13 @@ class Held:
     told_by: NodeId | None = None
     """Who asked us to hold it; it need not hold it durably itself yet."""
     kept_tick: int = -1_000
+    is_recorded: bool = False
     is_acknowledged: bool = False
     is_asked: bool = False
     """Whether its publisher waits for an acknowledgement from us."""
-    dispatched_tick: int = -1
     dispatches: int = 0
+    due_tick: int = 0
+    """When what is owed is paid again."""
 
 
 class Deeds:
@@ -100,16 +102,26 @@ class Deeds:
         return [self.held[id_] for id_ in self._by_event.get(event, ())]
 
     def _note_durable(self, held: Held, kind: Kind) -> None:
-        event = held.deed.timed.event
         if kind is Kind.STORE:
-            self._step.record(
-                kind, event=event.id, vector=held.deed.vector, count=held.deed.matched, published=event,
-                cluster=self.cluster,
-            )
+            self.record_store(held)
         else:
-            self._step.record(kind, event=event.id)
+            self._step.record(kind, event=held.deed.id.event)
         held.held_by[self._step.me.id] = None
         self._copied(held)
+
+    def record_store(self, held: Held) -> None:
+        """Say in the trace, once, that we are responsible for the event, and for which changes it was matched."""
+        if not held.is_recorded:
+            held.is_recorded = True
+            event, deed = held.deed.timed.event, held.deed
+            self._step.record(
+                Kind.STORE,
+                event=event.id,
+                cluster=self.cluster,
+                vector=deed.vector,
+                count=deed.matched,
+                published=event,
+            )
 
     def replicate(self, held: Held) -> None:
         """Ask the members after us for copies."""

@@ -118,17 +118,13 @@ class Delivery:
     # Taking
 
     def on_deliver(self, peer: Contact, deliver: Deliver) -> None:
-        """Hand over what is new; say for each subscription how it ended here. What does not fit yet is not named."""
+        """Hand over what is new; say for each subscription how it ended here, or that it must wait."""
         event = deliver.timed.event
-        outcomes: list[tuple[SubscriptionId, Outcome]] = []
-        for id_ in deliver.subscriptions:
-            outcome = self._take(peer, id_, event)
-            if outcome is not None:
-                outcomes.append((id_, outcome))
-        if outcomes and event.guarantee is Guarantee.EFFECTIVELY_ONCE:
-            self._step.send(peer, Delivered(event.id, self._step.me.id, tuple(outcomes)))
+        outcomes = tuple((id_, self._take(peer, id_, event)) for id_ in deliver.subscriptions)
+        if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
+            self._step.send(peer, Delivered(event.id, self._step.me.id, outcomes))
 
-    def _take(self, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
+    def _take(self, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome:
         wanted = self._wanted.get(id_)
         if wanted is None:
             self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="ended")
@@ -142,8 +138,7 @@ class Delivery:
             self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="unsubscribed")
             return Outcome.UNSUBSCRIBED
         if wanted.window - len(wanted.held_back) <= 0:
-            self._refuse_full(wanted, event)
-            return None
+            return self._refuse_full(wanted, event)
         self._remember(id_, event.id)
         if wanted.status is None:
             wanted.held_back.append(event)
@@ -151,11 +146,12 @@ class Delivery:
             self._hand_over(wanted, event)
         return Outcome.DELIVERED
 
-    def _refuse_full(self, wanted: _Wanted, event: Event) -> None:
+    def _refuse_full(self, wanted: _Wanted, event: Event) -> Outcome:
         """A full channel: a promised event waits at its owner, any other becomes a gap."""
         if event.guarantee is Guarantee.AT_MOST_ONCE:
             wanted.gap += 1
             self._step.record(Kind.DROP, event=event.id, subscription=wanted.record.id, reason="channel_full")
+        return Outcome.DEFERRED
 
     def _remember(self, id_: SubscriptionId, event: EventId) -> None:
         pair = (id_, event)

@@ -112,7 +112,7 @@ class Owning:
         if not self._tenure.is_mine(held.key):
             return
         self._acknowledge_if_copied(held)
-        if held.dispatched_tick < 0 and self._has_copies(held):
+        if not held.dispatches and self._has_copies(held):
             self._pay(held)
 
     def _has_copies(self, held: Held) -> bool:
@@ -122,14 +122,17 @@ class Owning:
     def _acknowledge_if_copied(self, held: Held, again: bool = False) -> None:
         if held.is_asked and (again or not held.is_acknowledged) and self._has_copies(held):
             held.is_acknowledged = True
+            self.deeds.record_store(held)
             outcome = PublishOutcome(held.deed.timed.event.id, len(held.held_by), held.deed.matched)
             self._step.send(held.deed.publisher, Acknowledge(outcome))
 
     # Paying what is owed
 
     def _pay(self, held: Held) -> None:
-        held.dispatched_tick = self._tick
+        self.deeds.record_store(held)
         held.dispatches += 1
+        patience = self._config.redeliver_ticks * min(held.dispatches, _BACKOFF_MAX)
+        held.due_tick = self._tick + patience
         if not held.owed:
             self.finish(held)
             return
@@ -164,7 +167,9 @@ class Owning:
     def _settle(self, event: EventId, outcomes: tuple[tuple[SubscriptionId, Outcome], ...]) -> None:
         for held in self.deeds.all_of_event(event):
             for id_, outcome in outcomes:
-                if held.owed.pop(id_, None) is not None:
+                if outcome is Outcome.DEFERRED:
+                    held.due_tick = min(held.due_tick, self._tick + self._config.retry_ticks)
+                elif held.owed.pop(id_, None) is not None:
                     self._step.record(Kind.OUTCOME, event=event, subscription=id_, reason=outcome.value)
             if not held.owed and self._tenure.is_mine(held.key) and self._has_copies(held):
                 self.finish(held)
@@ -210,8 +215,7 @@ class Owning:
             outcomes = tuple((id_, Outcome.UNREACHABLE) for id_ in held.owed)
             self._settle(held.deed.timed.event.id, outcomes)
             return
-        patience = self._config.redeliver_ticks * min(held.dispatches, _BACKOFF_MAX)
-        if held.dispatched_tick < 0 or self._tick - held.dispatched_tick >= patience or not held.owed:
+        if self._tick >= held.due_tick or not held.owed:
             self._pay(held)
 
     @property

@@ -10,6 +10,9 @@ from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus, Role
 from sims.checkers.evidence import Evidence, Finding
 
+JOIN_HEARTBEATS = 10
+"""A member that joined this long ago is known to every super-node that may come."""
+
 
 def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
     """S5: by the time of an acknowledgement as many nodes had made the event durable as it says."""
@@ -21,6 +24,32 @@ def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
             yield Finding("S5", "an acknowledgement that states no copies", record, at_us)
         elif record.copies > (held := len(holders.get(record.event, ()))):
             yield Finding("S5", f"acknowledged with {record.copies} copies, {held} were durable", record, at_us)
+
+
+def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
+    """S5: an acknowledgement has min(3, members seen lately) copies, whoever is cut off or down at the moment.
+
+    Members count from ten heartbeats after they first joined: a ring being founded acknowledges with fewer, and says so.
+    What owes nothing any more when its publisher asks again needs no copies.
+    """
+    cluster_of = {site.node: site.cluster for site in evidence.sites}
+    settled_us = JOIN_HEARTBEATS * evidence.heartbeat_us
+    joined: dict[ClusterId, dict[NodeId, int]] = {}
+    discharged: set[EventId | None] = set()
+    for at_us, record in evidence.of(Kind.RING, Kind.DISCHARGE, Kind.ACKNOWLEDGE):
+        cluster = cluster_of.get(record.node)
+        if record.kind is Kind.DISCHARGE:
+            discharged.add(record.event)
+        if record.kind is Kind.DISCHARGE or cluster is None:
+            continue
+        members = joined.setdefault(cluster, {})
+        if record.kind is Kind.RING:
+            members.setdefault(record.node, at_us)
+            continue
+        seen = sum(since + settled_us <= at_us for since in members.values())
+        required = min(evidence.config.pubsub.copies, seen)
+        if record.copies is not None and record.copies < required and record.event not in discharged:
+            yield Finding("S5", f"acknowledged with {record.copies} copies, {required} are required", record, at_us)
 
 
 def check_copies_after_quiet(evidence: Evidence) -> Iterator[Finding]:

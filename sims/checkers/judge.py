@@ -12,10 +12,12 @@ from sims.checkers import (
     copies,
     deliveries,
     obligations,
+    owners,
     queues,
     reigns,
     rings,
     spreading,
+    stability,
 )
 from sims.checkers.evidence import Evidence, Finding, first_of
 from sims.checkers.obligations import Obligations, obligations_of
@@ -35,6 +37,7 @@ class Judgement:
     outcomes: dict[str, int]
     failover_heartbeats_max: float
     join_heartbeats_max: float
+    owner_replaced_heartbeats_max: float
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -43,6 +46,7 @@ def judge(evidence: Evidence) -> Judgement:
     findings = list(_all(evidence, owed))
     spans = [heartbeats for _, _, heartbeats in reigns.failovers(evidence) if heartbeats is not None]
     joined = [heartbeats for _, _, heartbeats in bounds.joins(evidence) if heartbeats is not None]
+    replaced = [heartbeats for _, heartbeats in owners.replacements(evidence) if heartbeats is not None]
     outcomes: dict[str, int] = {}
     for reason in owed.ended.values():
         outcomes[reason] = outcomes.get(reason, 0) + 1
@@ -57,6 +61,7 @@ def judge(evidence: Evidence) -> Judgement:
         outcomes=dict(sorted(outcomes.items())),
         failover_heartbeats_max=max(spans, default=0.0),
         join_heartbeats_max=max(joined, default=0.0),
+        owner_replaced_heartbeats_max=max(replaced, default=0.0),
     )
 
 
@@ -64,16 +69,20 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from obligations.check_no_loss(evidence, owed)
     yield from obligations.check_outcomes(evidence, owed)
     yield from obligations.check_acknowledged_is_stored(evidence)
+    yield from stability.check_stable_misses_nothing(evidence, owed)
+    yield from stability.check_becomes_stable(evidence)
     yield from deliveries.check_once(evidence)
     yield from deliveries.check_not_invented(evidence)
     yield from deliveries.check_unaltered(evidence)
     yield from copies.check_stated_copies(evidence)
+    yield from copies.check_enough_copies(evidence)
     yield from copies.check_copies_after_quiet(evidence)
     yield from copies.check_change_sets(evidence)
     yield from rings.check_rings(evidence)
     yield from rings.check_clusters_whole(evidence)
     yield from reigns.check_one_per_epoch(evidence)
     yield from reigns.check_failover(evidence)
+    yield from owners.check_owners_replaced(evidence)
     yield from spreading.check_stored_once(evidence)
     yield from spreading.check_numbered_once(evidence)
     yield from spreading.check_transfers(evidence)

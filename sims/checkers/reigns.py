@@ -40,7 +40,7 @@ def failovers(evidence: Evidence) -> list[tuple[int, ClusterId, float | None]]:
             None,
         )
         until_us = crash.at_us + 2 * FAILOVER_HEARTBEATS * evidence.heartbeat_us if next_reign is None else next_reign
-        if until_us <= evidence.phases.end_us and not _is_overlapped(evidence, crash.at_us, until_us, crash.cluster):
+        if until_us <= evidence.phases.end_us and not is_overlapped(evidence, crash.at_us, until_us, crash.cluster):
             heartbeats = None if next_reign is None else (next_reign - crash.at_us) / evidence.heartbeat_us
             found.append((crash.at_us, crash.cluster, heartbeats))
     return found
@@ -54,7 +54,8 @@ def check_failover(evidence: Evidence) -> Iterator[Finding]:
             yield Finding("bound:failover", f"the super-node of {cluster} crashed; {took}", None, at_us)
 
 
-def _is_overlapped(evidence: Evidence, at_us: int, until_us: int, cluster: ClusterId) -> bool:
+def is_overlapped(evidence: Evidence, at_us: int, until_us: int, cluster: ClusterId) -> bool:
+    """Whether something else broke around a crash: a cut anywhere, or another crash or a pause in its cluster."""
     margin_us = 6 * evidence.heartbeat_us
     for cut in evidence.faults.cuts:
         healed_us = evidence.phases.end_us if cut.until_us is None else cut.until_us

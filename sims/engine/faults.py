@@ -14,6 +14,7 @@ from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import SECOND_US
 from p2psub.model.status import NodeStatus, Role
 from sims.engine.budget import Budget
+from sims.engine.heirs import Heirs, Succession
 from sims.engine.host import Host
 from sims.engine.world import World, status_of
 
@@ -71,6 +72,9 @@ class FaultLog:
     cuts: list[Cut] = field(default_factory=list)
     pauses: list[Pause] = field(default_factory=list)
     lost_clusters: set[ClusterId] = field(default_factory=set)
+    successions: list[Succession] = field(default_factory=list)
+    loss: float = 0.0
+    """The share of messages that the weather took."""
 
 
 class Saboteur:
@@ -86,6 +90,7 @@ class Saboteur:
         """The window's end; set when it opens. Nothing is broken outside the window."""
         self._budget = budget
         self._contacts_for = contacts_for
+        self._heirs = Heirs(world)
 
     @property
     def is_open(self) -> bool:
@@ -193,6 +198,9 @@ class Saboteur:
         now = self.world.now
         self.log.crashes.append(Crash(now, host.index, host.incarnation, host.cluster, acted, silent, wipe))
         self._budget.fail(host.cluster, host.index, now, super_node=acted)
+        succession = self._heirs.fell(host, status_of(host), super_node=acted)
+        if succession is not None:
+            self.log.successions.append(succession)
         self.world.crash(host, silent=silent, wipe=wipe)
 
     def _statuses(self, cluster: ClusterId) -> list[tuple[Host, NodeStatus]]:
@@ -214,7 +222,7 @@ class FaultSchedule:
         self._saboteur.ends_us = ends_us
         weather = world.network.weather
         if "loss" in self._kinds:
-            weather.loss = self._rngs["loss"].uniform(0.0, LOSS_MAX)
+            weather.loss = self._saboteur.log.loss = self._rngs["loss"].uniform(0.0, LOSS_MAX)
         if "duplicate" in self._kinds:
             weather.duplicate = self._rngs["duplicate"].uniform(0.0, DUPLICATE_MAX)
         if "reorder" in self._kinds:

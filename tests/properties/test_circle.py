@@ -78,7 +78,7 @@ def test_digest_tells_lists_apart(one: list[bytes], other: list[bytes]) -> None:
 def table_of(ids: list[Place]) -> Table:
     """A table of these members."""
     owners = tuple(Contact(NodeId(place), place.hex()) for place in sorted(ids))
-    return Table(TableVersion(Epoch(1, NodeId(Place(bytes(ID_BYTES)))), 1), owners, len(owners))
+    return Table(TableVersion(Epoch(1, NodeId(Place(bytes(ID_BYTES))), 1), 1), owners, len(owners))
 
 
 MEMBERS = st.lists(PLACES, min_size=1, max_size=12, unique=True)

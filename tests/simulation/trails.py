@@ -32,7 +32,7 @@ def node(n: int) -> NodeId:
     return NodeId(Place(bytes([n]) * 20))
 
 
-EPOCH = Epoch(1, node(0))
+EPOCH = Epoch(1, node(0), 1)
 STREAM = Stream(CLUSTER, EPOCH)
 WANTED = Filter(((Predicate(TOPIC, Operator.EQUAL, "t"),),))
 SUBSCRIPTION = Subscription(SubscriptionId(node(3), 1, 1), 1, SubscriptionState.ACTIVE, CLUSTER, WANTED)

@@ -152,7 +152,7 @@ class Deliver(Message, frozen=True):
 
 
 class Delivered(Message, frozen=True):
-    """Outcomes at the subscribing peer; one that could not take the event yet is not named."""
+    """Outcomes at the subscribing peer."""
 
     event: EventId
     node: NodeId

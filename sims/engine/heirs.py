@@ -1,0 +1,60 @@
+"""Who answers for the keys of a member that fell, and from when on: read off the tables as members adopt them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from p2psub.model.ids import ClusterId, NodeId
+from p2psub.model.records import Kind, Record
+from p2psub.model.status import NodeStatus
+from sims.engine.host import Host
+from sims.engine.world import World, status_of
+
+
+@dataclass(slots=True)
+class Succession:
+    """One owner that fell; `heir_us` is when somebody could acknowledge for its keys again, None if nobody could."""
+
+    at_us: int
+    cluster: ClusterId
+    fallen: NodeId
+    super_node: bool
+    heir_us: int | None = None
+
+
+class Heirs:
+    """Watches every table that is adopted while a succession is open."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open: list[Succession] = []
+        world.trace.hook(Kind.TABLE, self._look_later)
+
+    def fell(self, host: Host, said: NodeStatus | None, *, super_node: bool) -> Succession | None:
+        """A machine is about to fall: if it serves keys, its heir is looked for from now on."""
+        if host.cluster is None or said is None or not said.serves:
+            return None
+        succession = Succession(self._world.now, host.cluster, host.id, super_node)
+        self._open.append(succession)
+        return succession
+
+    def _look_later(self, _: int, record: Record) -> None:
+        host = self._world.network.host_of(record.node)
+        if self._open and host is not None:
+            # The lease is renewed in the step that adopts the table: look when that step is over.
+            self._world.agenda.after(0, self._look, host)
+
+    def _look(self, host: Host) -> None:
+        said = status_of(host)
+        if said is None or not said.serves:
+            return
+        for succession in self._open:
+            if succession.cluster == host.cluster and _owner(said, succession.fallen) == host.id:
+                succession.heir_us = self._world.now
+        self._open = [succession for succession in self._open if succession.heir_us is None]
+
+
+def _owner(said: NodeStatus, place: NodeId) -> NodeId | None:
+    """Who owns that place by the table that a member obeys."""
+    return said.owners[bisect_left(said.owners, place) % len(said.owners)] if said.owners else None
