@@ -11,6 +11,7 @@ from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 from sims.checkers.obligations import Obligations
 from sims.checkers.oracle import wants
+from sims.checkers.rings import RING_IDEAL_HEARTBEATS
 
 _STABLE = f"{VerdictStatus.STABLE} "
 
@@ -19,9 +20,10 @@ def check_stable_misses_nothing(evidence: Evidence, obligations: Obligations) ->
     """S1: published after the verdict `stable`, acknowledged, matching: delivered, or the trace says why not.
 
     A stable subscription is stored in every cluster, so no owner anywhere may acknowledge without knowing it. Only
-    subscriptions that stand to the end are looked at, so that a pair is not excused by how it ended.
+    subscriptions that stand to the end are looked at, so that a pair is not excused by how it ended. In a cut a cluster
+    may be in halves that each go on, and the verdict speaks for one of them; it is worth more once the halves are one.
     """
-    stable_us = _stable_since(evidence)
+    stable_us = {subscription: _after_cuts(evidence, at_us) for subscription, at_us in _stable_since(evidence).items()}
     standing = _standing(evidence)
     by_topic: dict[str, list[Subscription]] = {}
     open_ones: list[Subscription] = []
@@ -63,6 +65,17 @@ def _stable_since(evidence: Evidence) -> dict[SubscriptionId | None, int]:
         if record.reason is not None and record.reason.startswith(_STABLE):
             found.setdefault(record.subscription, at_us)
     return found
+
+
+def _after_cuts(evidence: Evidence, at_us: int) -> int:
+    """From when on a verdict holds for every part of the overlay: at once, or when the cut it fell into has mended."""
+    mending_us = RING_IDEAL_HEARTBEATS * evidence.heartbeat_us
+    until = at_us
+    for cut in sorted(evidence.faults.cuts, key=lambda cut: cut.at_us):
+        healed_us = evidence.phases.end_us if cut.until_us is None else cut.until_us
+        if cut.at_us <= until < healed_us + mending_us:
+            until = healed_us + mending_us
+    return until
 
 
 def _standing(evidence: Evidence) -> dict[SubscriptionId, Subscription]:

@@ -27,6 +27,8 @@ from sims.workloads.market import TOPICS, draw_attributes, draw_open_filter, dra
 
 SMALL_WINDOW = 4
 """The channel of a slow application."""
+SLOW_TAKE_US_MAX = 400_000
+"""How long it takes to take an item: slow enough to fill its channel, quick enough to keep up with its filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class Applications:
         # An item may come before the first verdict; a channel that is not known yet is taken for a slow one.
         interest = self._by_id.get(item.subscription)
         if interest is None or interest.slow:
-            delay_us = self._rng.randint(5_000, 2_000_000)
+            delay_us = self._rng.randint(5_000, SLOW_TAKE_US_MAX)
             self._world.agenda.after(delay_us, self._take, host, host.incarnation, item.subscription)
 
     def _take(self, host: Host, incarnation: int, subscription: SubscriptionId) -> None:

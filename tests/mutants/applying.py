@@ -1,0 +1,74 @@
+"""Mutants at both ends: the publisher's outbox, the subscriber's memory and its answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2psub.model.content import Event
+from p2psub.model.ids import Contact, EventId, SubscriptionId
+from p2psub.model.outcomes import Outcome
+from p2psub.pubsub.delivery import Delivery
+from p2psub.pubsub.publishing import Publishing, _Waiting
+from p2psub.pubsub.routing import Routing
+from tests.mutants.hostile import APPLICATIONS_COME_AND_GO, OWNERS_FALL
+from tests.mutants.mutant import mutant
+
+
+@mutant("S2", on=OWNERS_FALL)
+def remembers_nothing_handed_over(patch: pytest.MonkeyPatch) -> None:
+    """Rule: receivers remember event ids for the horizon. Here every copy is new."""
+    patch.setattr(Delivery, "_remember", lambda self, id_, event: None)
+
+
+@mutant("bound:outbox", on=OWNERS_FALL)
+def publishes_once(patch: pytest.MonkeyPatch) -> None:
+    """Rule: an unacknowledged publish is tried again. Here it is sent once."""
+    patch.setattr(Publishing, "tick", lambda self: None)
+
+
+@mutant("S3", "S5", on=OWNERS_FALL)
+def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
+    """Rule: an event's id is given for good at the first attempt. Here a retry gets another."""
+    send = Publishing._send
+
+    def renamed(self: Publishing, waiting: _Waiting) -> None:
+        if waiting.sent_tick != self._tick and waiting.event.id in self._outbox:
+            self._sequence += 1
+            old = self._outbox.pop(waiting.event.id).event
+            id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
+            waiting.event = Event(id_, old.topic, old.attributes, old.body, old.retain_us, old.guarantee)
+            self._outbox[id_] = waiting
+        send(self, waiting)
+
+    patch.setattr(Publishing, "_send", renamed)
+
+
+@mutant("bound:discharge", "S9", on=APPLICATIONS_COME_AND_GO)
+def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
+    """Rule: also an ended subscription is answered for, else its events are owed for ever. Here nobody answers."""
+    take, finish = Delivery._take, Routing._finish
+
+    def silent(self: Delivery, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
+        outcome = take(self, peer, id_, event)
+        return None if outcome in (Outcome.ENDED, Outcome.UNSUBSCRIBED) else outcome
+
+    def without_the_ended(self: Routing, name: object) -> None:
+        arriving = self._arriving[name]  # type: ignore[index]
+        for id_ in [id_ for id_, outcome in arriving.outcomes.items() if outcome is Outcome.ENDED]:
+            del arriving.outcomes[id_]
+        finish(self, name)  # type: ignore[arg-type]
+
+    patch.setattr(Delivery, "_take", silent)
+    patch.setattr(Routing, "_finish", without_the_ended)
+
+
+@mutant("S1", "conservation", on=APPLICATIONS_COME_AND_GO)
+def calls_a_full_channel_delivered(patch: pytest.MonkeyPatch) -> None:
+    """Rule: hand-over is when the application takes the item. Here an event for a full channel counts as delivered."""
+    take = Delivery._take
+
+    def generous(self: Delivery, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
+        outcome = take(self, peer, id_, event)
+        return Outcome.DELIVERED if outcome in (None, Outcome.DEFERRED) else outcome
+
+    patch.setattr(Delivery, "_take", generous)

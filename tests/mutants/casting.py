@@ -1,0 +1,78 @@
+"""Mutants of the cube: how casts walk, what is repeated, what anti-entropy repairs, when a new cluster may act."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2psub.casts import spread
+from p2psub.casts.cast import Casts
+from p2psub.model.graycode import Prefix, sibling_half
+from p2psub.model.ids import Contact
+from p2psub.model.messages.casts import Custody, EventPayload, EventSummary
+from p2psub.model.messages.cube import CubeReport
+from p2psub.model.outcomes import Outcome
+from p2psub.node.roles import Roles
+from p2psub.pubsub.antientropy import AntiEntropy
+from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_UNDER_FIRE
+from tests.mutants.mutant import mutant
+
+
+@mutant("S11", "conservation", on=CUBE_UNDER_FIRE)
+def walks_dimensions_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
+    """Rule (Hyper 2.1): forward on dimensions above the one it came by. Here on those below."""
+
+    def below(own: Prefix, subcube: Prefix) -> list[tuple[int, Prefix]]:
+        dimensions = range(len(subcube) - 1) if subcube else range(len(own))
+        return [(d, sibling_half(own, d)) for d in dimensions]
+
+    patch.setattr(spread, "halves", below)
+
+
+@mutant("S11", "bound:stable", on=CUBE_UNDER_FIRE)
+def never_sends_a_cast_again(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a half nobody took custody of is sent again. Here it is sent once."""
+    patch.setattr(Casts, "_is_stuck", lambda self, slot: False)
+
+
+@mutant("S1", "conservation", on=CUBE_UNDER_FIRE)
+def takes_custody_for_delivery(patch: pytest.MonkeyPatch) -> None:
+    """Rule: custody only says who holds a half now. Here it counts as delivered to all subscriptions there."""
+    on_custody = Casts.on_custody
+
+    def trusting(self: Casts, peer: Contact, custody: Custody) -> None:
+        on_custody(self, peer, custody)
+        cast = self._cast_with_half(custody.id, custody.subcube)
+        if cast is not None and isinstance(cast.halves[custody.subcube].payload, EventPayload):
+            slot = cast.halves[custody.subcube]
+            assert isinstance(slot.payload, EventPayload)
+            owed = [subscription for _, _, several in slot.payload.targets for subscription in several]
+            slot.summary = slot.summary or EventSummary(tuple((id_, Outcome.DELIVERED) for id_ in owed))
+            self._finish_if_whole(cast)
+
+    patch.setattr(Casts, "on_custody", trusting)
+
+
+@mutant("S1", "S9", "bound:stable", on=CUBE_UNDER_FIRE)
+def never_compares_changes(patch: pytest.MonkeyPatch) -> None:
+    """Rule: super-nodes compare what they hold on every beat. Here only one that is filling is given anything."""
+
+    def silent(self: AntiEntropy, peer: Contact, report: CubeReport) -> None:
+        """Differing digests start nothing."""
+
+    patch.setattr(AntiEntropy, "on_cube_report", silent)
+
+
+@mutant("S1", on=CLUSTER_COMES_LATE)
+def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a new cluster acts only when its owners hold every change fixed at the split. Here it acts at once."""
+
+    def hasty(self: Roles, is_beat: bool) -> None:
+        giver, granted = self.cube.giver(), self.cube.granted
+        assert self.election.cluster is not None
+        if granted is None or giver is None:
+            self.cube.ask_for_split(self.election.cluster)
+        else:
+            self.complete()
+            self.cube.report_filled(giver)
+
+    patch.setattr(Roles, "_seek_place", hasty)

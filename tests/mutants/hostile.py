@@ -1,0 +1,98 @@
+"""Small scenarios, each hostile to a few rules: about a second each, so that hundreds can be tried."""
+
+from __future__ import annotations
+
+from sims.scenarios.scenario import Scenario
+from sims.workloads.applications import Load
+
+_LOAD = Load(subscriptions=24, events_per_second=10.0)
+_CHURN = Load(subscriptions=24, events_per_second=10.0, churn_per_second=6.0)
+
+OWNERS_FALL = Scenario(
+    clusters=2,
+    members=5,
+    seconds=120.0,
+    quiet_seconds=62.0,
+    faults=("crash", "wipe", "loss", "duplicate"),
+    schedules=("owner_after_acknowledgement", "owner_and_first_replica"),
+    load=_LOAD,
+)
+"""Owners and first replicas fall right after an acknowledgement, half of them with their disks."""
+
+RINGS_PART = Scenario(
+    clusters=2,
+    members=6,
+    seconds=150.0,
+    quiet_seconds=62.0,
+    faults=("partition",),
+    schedules=("ring_into_halves",),
+    load=_LOAD,
+)
+"""Rings are cut into halves that both elect, and nothing else happens."""
+
+RINGS_PART_AND_FALL = Scenario(
+    clusters=2,
+    members=6,
+    seconds=150.0,
+    quiet_seconds=62.0,
+    faults=("partition", "crash", "wipe", "loss"),
+    schedules=("ring_into_halves", "owner_after_acknowledgement"),
+    load=_CHURN,
+)
+"""The same, with members that fall on both sides, and subscriptions that come and go."""
+
+TABLES_MOVE = Scenario(
+    clusters=2,
+    members=5,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=("crash", "loss"),
+    schedules=("join_beside_key", "owner_before_acknowledgement"),
+    load=Load(subscriptions=24, events_per_second=20.0, churn_per_second=12.0),
+)
+"""Arcs move all the time, while many subscriptions come and go."""
+
+REIGNS_FALL = Scenario(
+    clusters=1,
+    members=6,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=("crash", "wipe", "loss"),
+    schedules=("super_node_after_number",),
+    load=Load(subscriptions=24, events_per_second=10.0, churn_per_second=8.0),
+)
+"""The one super-node falls right after it numbered a change, and nobody else could bring that back."""
+
+CUBE_UNDER_FIRE = Scenario(
+    clusters=4,
+    members=4,
+    seconds=140.0,
+    quiet_seconds=62.0,
+    faults=("crash", "partition", "loss", "duplicate"),
+    schedules=("super_node_of_open_cast", "super_node_in_custody", "super_node_after_number"),
+    load=_CHURN,
+)
+"""Roots and custodians of casts fall, and clusters are cut off from each other."""
+
+CLUSTER_COMES_LATE = Scenario(
+    clusters=3,
+    members=4,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=("loss",),
+    schedules=("late_cluster",),
+    late_cluster=True,
+    load=Load(subscriptions=40, events_per_second=20.0, churn_per_second=4.0),
+)
+"""A third cluster is founded under load."""
+
+APPLICATIONS_COME_AND_GO = Scenario(
+    clusters=2,
+    members=5,
+    seconds=120.0,
+    quiet_seconds=62.0,
+    faults=("crash", "loss", "duplicate"),
+    schedules=("publisher_restarts", "subscriber_restarts"),
+    load=Load(subscriptions=24, events_per_second=10.0, churn_per_second=4.0, slow_share=0.4),
+)
+"""Publishers and subscribers restart, and many channels are slow."""

@@ -1,0 +1,120 @@
+"""Mutants of who may answer for a key, and what they must know before: tables, leases, indexes, claims."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2psub.model.changes import Change
+from p2psub.model.ids import Contact, Key
+from p2psub.model.instants import Micros
+from p2psub.model.messages.cluster import StoreInterest
+from p2psub.model.places import Table
+from p2psub.pubsub.changes import ChangeSet
+from p2psub.pubsub.grants import Grants
+from p2psub.pubsub.interests import Interests
+from p2psub.pubsub.settlement import Settlement, _Settling
+from p2psub.pubsub.tenure import Tenure
+from tests.mutants.hostile import (
+    APPLICATIONS_COME_AND_GO,
+    CUBE_UNDER_FIRE,
+    REIGNS_FALL,
+    RINGS_PART_AND_FALL,
+    TABLES_MOVE,
+)
+from tests.mutants.mutant import mutant
+
+
+@mutant("S1", on=TABLES_MOVE)
+def serves_without_the_index(patch: pytest.MonkeyPatch) -> None:
+    """Rule ("seal"): a member serves a table only when it holds its index. Here it serves with what it has."""
+    adopt, commit = Interests.adopt, Grants._commit_if_held
+
+    def always(self: Interests, table: Table) -> bool:
+        adopt(self, table)
+        self.is_lacking = False
+        return True
+
+    def at_once(self: Grants) -> bool:
+        if self._next is not None:
+            self._indexed.update({node: self._next.incarnations[node] for node in self._next.waiting})
+            self._next.waiting.clear()
+        return commit(self)
+
+    patch.setattr(Interests, "adopt", always)
+    patch.setattr(Grants, "_commit_if_held", at_once)
+
+
+@mutant("S1", on=TABLES_MOVE)
+def index_forgets_what_came_meanwhile(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a change that arrives while an index is under way belongs into it. Here it is left out."""
+    store = Interests.on_store_interest
+
+    def forgetful(self: Interests, peer: Contact, asked: StoreInterest) -> None:
+        store(self, peer, asked)
+        for staged in self._staged.values():
+            staged.late.clear()
+
+    patch.setattr(Interests, "on_store_interest", forgetful)
+
+
+@mutant("S1", on=TABLES_MOVE)
+def asks_present_owners_only(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a change is settled when everybody who might answer for its key has it, by older and next tables too."""
+
+    def present(self: Grants, key: Key) -> list[Contact]:
+        return [] if self.table is None else [self.table.owner_of(key)]
+
+    patch.setattr(Grants, "must_confirm", present)
+
+
+@mutant("S1", on=TABLES_MOVE)
+def claims_before_owners_confirmed(patch: pytest.MonkeyPatch) -> None:
+    """Rule: the super-node claims of its owners only what they confirmed. Here it claims what it has sent."""
+    settle = Settlement._settle_if_stored
+
+    def hasty(self: Settlement, entry: _Settling) -> None:
+        if self.grants is not None:
+            entry.confirmed.update({contact.id: None for contact in self._lacking(entry)})
+        settle(self, entry)
+
+    patch.setattr(Settlement, "_settle_if_stored", hasty)
+
+
+@mutant("S1", "bound:stable", on=REIGNS_FALL)
+def casts_before_candidates_hold(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a change counts only when the first candidates have it. Here the super-node's own copy is enough."""
+    patch.setattr(Settlement, "_is_held", lambda self, number: self._changes.holds(number))
+
+
+@mutant("S1", "S9", "bound:stable", on=CUBE_UNDER_FIRE)
+def takes_the_highest_number_for_all_below(patch: pytest.MonkeyPatch) -> None:
+    """Rule: the vector names the highest contiguous number. Here it names the highest one seen."""
+    add = ChangeSet.add
+
+    def highest(self: ChangeSet, change: Change) -> bool:
+        is_new = add(self, change)
+        stream, n = change.number
+        if is_new and n > self.vector.get(stream, 0):
+            self.vector[stream] = n
+            self._digest = None
+        return is_new
+
+    patch.setattr(ChangeSet, "add", highest)
+
+
+@mutant("S1", on=RINGS_PART_AND_FALL)
+def leases_never_run_out(patch: pytest.MonkeyPatch) -> None:
+    """Rule: who hears nobody owns nothing. Here a member serves its arc for as long as it runs."""
+    patch.setattr(Tenure, "is_running", property(lambda self: self._arc_start is not None))
+
+
+@mutant("S1", on=REIGNS_FALL)
+def new_reign_waits_for_no_old_lease(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a new super-node settles nothing while a lease of the reign before may run. Here it does at once."""
+    patch.setattr(Grants, "quarantine_until_us", property(lambda self: Micros(0), lambda self, until_us: None))
+
+
+@mutant("S1", on=APPLICATIONS_COME_AND_GO)
+def confirms_in_spite_of_an_empty_lease(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a change to a shard leased as empty waits for that lease. Here it is confirmed at once."""
+    patch.setattr(Interests, "lease_empty", lambda self, shard: self._shard_keys[shard] not in self._index.matchers)

@@ -1,0 +1,92 @@
+"""Mutants of the ring and of the reign over it: joins, lists, merging, epochs."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2psub.model.ids import ClusterId, Contact, Epoch
+from p2psub.model.messages.ring import Found, Neighbourhood
+from p2psub.node.roles import Roles
+from p2psub.overlay.election import Election
+from p2psub.overlay.lookup import Lookups
+from p2psub.overlay.ring import Ring
+from tests.mutants.hostile import OWNERS_FALL, RINGS_PART, RINGS_PART_AND_FALL
+from tests.mutants.mutant import mutant
+
+RING = ("S8", "bound:ring_ideal")
+
+
+@mutant(*RING, on=RINGS_PART_AND_FALL)
+def pads_short_lists(patch: pytest.MonkeyPatch) -> None:
+    """Rule: no list is ever padded. Here a short one is filled up with remembered contacts, dead or alive."""
+    adopt = Ring._adopt
+
+    def padded(self: Ring, successors: list[Contact]) -> None:
+        adopt(self, successors)
+        known = [c for c in self._clockwise(self.remembered.values()) if c not in self.successors]
+        self.successors += known[: self._config.successors - len(self.successors)]
+
+    patch.setattr(Ring, "_adopt", padded)
+
+
+@mutant(*RING, on=OWNERS_FALL)
+def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
+    """Rule (Zave): a joiner copies the whole list, stabilising has two steps, rectifying keeps the better one.
+
+    Here, as in the paper of 2001, a joiner knows one successor, a closer one is adopted unasked, and any notifier
+    becomes the predecessor.
+    """
+
+    def join(self: Ring, cluster: ClusterId, found: Found) -> None:
+        self._enter(cluster)
+        self.is_small = False
+        self.successors = self._without_me([*found.successors])[:1]
+
+    def on_neighbourhood(self: Ring, peer: Contact, told: Neighbourhood) -> None:
+        if self.is_joined and told.cluster == self.cluster and not self.is_small and self.successors:
+            if peer.id == self.successors[0].id:
+                closer = told.predecessor
+                known = [peer, *told.successors]
+                self._adopt([closer, *known] if closer is not None and self._is_closer(closer) else known)
+                self._completed_with = self.successors[0].id if self.successors else None
+
+    def notified(self: Ring, peer: Contact) -> None:
+        self.predecessor = peer
+
+    patch.setattr(Ring, "join", join)
+    patch.setattr(Ring, "on_neighbourhood", on_neighbourhood)
+    patch.setattr(Ring, "_rectify", notified)
+
+
+@mutant(*RING, "S10", "bound:outbox", on=RINGS_PART)
+def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a split ring and a split reign find each other through remembered contacts. Here nobody looks."""
+    patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)
+    patch.setattr(Roles, "_probe_for_other_reign", lambda self: None)
+
+
+@mutant("S10", "S9", "bound:outbox", "bound:discharge", "bound:stable", on=RINGS_PART_AND_FALL)
+def follows_any_epoch(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a member follows the highest epoch it has heard of. Here it follows whoever spoke last."""
+    follow = Election.follow
+
+    def any_epoch(self: Election, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> bool:
+        if cluster == self.cluster and epoch < self.epoch:
+            self.epoch = epoch
+            if self.super_node is not None and self.super_node.id != super_node.id:
+                self.super_node = None
+        return follow(self, cluster, epoch, super_node)
+
+    patch.setattr(Election, "follow", any_epoch)
+    patch.setattr(Roles, "_correct", lambda self, peer: None)
+
+
+@mutant("S10", "S9", on=RINGS_PART)
+def deposed_goes_on(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a super-node that hears of a higher epoch steps down. Here it stays."""
+    follow = Election.follow
+
+    def stays(self: Election, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> bool:
+        return False if self.rules else follow(self, cluster, epoch, super_node)
+
+    patch.setattr(Election, "follow", stays)
