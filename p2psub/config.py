@@ -12,7 +12,7 @@ from p2psub.model.instants import SECOND_US, Micros
 class LivenessConfig:
     """When silence becomes suspicion, and suspicion a verdict. Guesses, tuned in the simulator at 10 % loss."""
 
-    ping_after_ticks: int = 2
+    ping_after_ticks: int = 3
     """A watched peer silent for this long is pinged on every tick."""
     suspect_after_ticks: int = 5
     """Then two witnesses are asked on every tick too."""
@@ -32,9 +32,9 @@ class RingConfig:
     """Length r of the successor list (design 3)."""
     fingers: int = 8
     """Fingers kept; a ring of 64 has six distinct ones."""
-    finger_every_ticks: int = 10
+    finger_every_ticks: int = 20
     """One finger is refreshed this often; they are only for speed."""
-    merge_every_ticks: int = 8
+    merge_every_ticks: int = 12
     """A remembered contact outside the view is probed this often."""
     contacts_max: int = 128
     """Remembered contacts."""

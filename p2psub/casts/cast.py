@@ -190,9 +190,11 @@ class Casts:
     def _receiver(self, half: Prefix, tries: int) -> Contact | None:
         """The neighbour across that dimension first; then everybody else there, in turn."""
         own = self._cube.place or WHOLE
-        entries = {entry.prefix: entry.super_node for entry in self._directory.present()}
-        first = spread.neighbour(own, len(half) - 1, entries) if len(half) <= len(own) else None
-        line = [entries[first]] if first is not None and first in entries else []
+        by_prefix = self._directory.by_prefix()
+        first = spread.neighbour(own, len(half) - 1, by_prefix) if len(half) <= len(own) else None
+        if tries == 0 and first is not None and not self._liveness.is_dead(by_prefix[first].id):
+            return by_prefix[first]
+        line = [] if first is None else [by_prefix[first]]
         line += [contact for contact in self._directory.contacts_in(half) if contact not in line]
         line = [c for c in line if c.id != self._step.me.id]
         live = [contact for contact in line if not self._liveness.is_dead(contact.id)] or line
@@ -285,7 +287,9 @@ def _restricted(payload: Payload, half: Prefix) -> Payload | None:
     """The part of a payload that concerns `half`; None if it concerns nobody there."""
     if isinstance(payload, ChangePayload):
         return payload
-    targets = tuple(target for target in payload.targets if spread.has_target(half, [target[1]]))
+    targets = tuple(target for target in payload.targets if spread.enters(half, target[1]))
+    if len(targets) == len(payload.targets):
+        return payload
     return EventPayload(payload.timed, targets) if targets else None
 
 

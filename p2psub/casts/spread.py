@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from p2psub.model.graycode import Prefix, contains, overlaps, owns_label, padded_flip, sibling_half
+from p2psub.model.graycode import Prefix, overlaps, owns_label, padded_flip, sibling_half
 
 
 def halves(own: Prefix, subcube: Prefix) -> list[tuple[int, Prefix]]:
@@ -23,16 +23,11 @@ def neighbour(own: Prefix, dimension: int, prefixes: Iterable[Prefix]) -> Prefix
     return next((prefix for prefix in prefixes if owns_label(prefix, label)), None)
 
 
-def inside(half: Prefix, prefixes: Iterable[Prefix]) -> list[Prefix]:
-    """Everybody who could take a cast for `half`: spare contacts for when the neighbour is silent."""
-    return [prefix for prefix in prefixes if overlaps(prefix, half)]
-
-
 def is_mine(own: Prefix, subcube: Prefix) -> bool:
     """Whether the owner of `own` may take a cast for `subcube` at all."""
     return overlaps(own, subcube)
 
 
-def has_target(half: Prefix, targets: Iterable[Prefix]) -> bool:
-    """Whether a multicast must enter `half`."""
-    return any(contains(half, target) or contains(target, half) for target in targets)
+def enters(half: Prefix, target: Prefix) -> bool:
+    """Whether a multicast to `target` must enter `half`."""
+    return overlaps(half, target)

@@ -34,6 +34,7 @@ class Step:
         "now",
         "rng",
         "sends",
+        "sends_to_me",
     )
 
     def __init__(self, me: Contact, incarnation: int, rng: Random, wall_offset_us: int = 0) -> None:
@@ -43,6 +44,7 @@ class Step:
         self.now = Micros(0)
         self.clock = HybridClock()
         self.sends: list[tuple[Contact, Message]] = []
+        self.sends_to_me: deque[Message] = deque()
         self.effects: list[Effect] = []
         self._wall_offset_us = wall_offset_us
         self._record_sequence = 0
@@ -57,8 +59,14 @@ class Step:
         return self.now + self._wall_offset_us
 
     def send(self, to: Contact, message: Message) -> None:
-        """Ask the egress to get `message` to `to`; it may be lost, repeated or late."""
-        self.sends.append((to, message))
+        """Ask the egress to get `message` to `to`; it may be lost, repeated or late.
+
+        A node is its own neighbour in many protocols: what it says to itself is heard within the step.
+        """
+        if to.id == self.me.id:
+            self.sends_to_me.append(message)
+        else:
+            self.sends.append((to, message))
 
     def write(self, room: str, name: tuple[object, ...], value: object | None) -> None:
         """Put a row into the store at the end of this step; no value removes it."""

@@ -209,7 +209,9 @@ class NodeCore:
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
             self._take(input_)
-        self._hear_ourselves()
+        while step.sends_to_me:
+            message = step.sends_to_me.popleft()
+            self._handlers[type(message)](step.me, message)
         self._egress.flush()
         return step.close()
 
@@ -245,18 +247,6 @@ class NodeCore:
         else:
             assert isinstance(command, TookCommand)
             self._delivery.took(command)
-
-    def _hear_ourselves(self) -> None:
-        """A node is its own neighbour in many protocols: what it says to itself is heard within the step."""
-        sends, me = self._step.sends, self._step.me
-        checked = 0
-        while checked < len(sends):
-            to, message = sends[checked]
-            if to.id == me.id:
-                del sends[checked]
-                self._handlers[type(message)](me, message)
-            else:
-                checked += 1
 
     def _tick(self) -> None:
         """Half a heartbeat: everything periodic rides on it."""

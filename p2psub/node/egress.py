@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from p2psub.config import EgressConfig
 from p2psub.model.effects import Connect, Transmit
 from p2psub.model.ids import Contact, NodeId
+from p2psub.model.instants import Stamp
 from p2psub.model.messages import Lane, Message
 from p2psub.model.messages.casts import EventCast
 from p2psub.model.messages.pubsub import Deliver, Keep, Publish, Route
@@ -31,12 +32,10 @@ class _Link:
     urgent: deque[Message] = field(default_factory=deque)
     control: deque[Message] = field(default_factory=deque)
     bulk: deque[Message] = field(default_factory=deque)
+    queued: int = 0
     is_up: bool = False
     credit: int = 0
     bulk_debt: float = 0.0
-
-    def __len__(self) -> int:
-        return len(self.urgent) + len(self.control) + len(self.content) + len(self.bulk)
 
 
 class Egress:
@@ -51,64 +50,92 @@ class Egress:
 
     @property
     def queued(self) -> int:
-        return sum(len(link) for link in self._links.values())
+        return sum(link.queued for link in self._links.values())
 
     def flush(self) -> None:
         """Queue what the cores asked to send in this step, and transmit what the links can take."""
         sends = self._step.sends
         if not sends:
             return
-        touched: dict[NodeId, _Link] = {}
+        stamp = self._step.clock.tick(self._step.wall_us)
+        if len(sends) == 1:
+            contact, message = sends.pop()
+            self._put(contact, [message], stamp)
+            return
+        by_peer: dict[NodeId, tuple[Contact, list[Message]]] = {}
         for contact, message in sends:
-            link = self._links.get(contact.id)
-            if link is None:
-                link = self._open(contact)
-            self._queue(link, message)
-            touched[contact.id] = link
+            gathered = by_peer.get(contact.id)
+            if gathered is None:
+                by_peer[contact.id] = (contact, [message])
+            else:
+                gathered[1].append(message)
         sends.clear()
-        for link in touched.values():
+        for contact, messages in by_peer.values():
+            self._put(contact, messages, stamp)
+
+    def _put(self, contact: Contact, messages: list[Message], stamp: Stamp) -> None:
+        link = self._links.get(contact.id)
+        if link is None:
+            link = self._open(contact)
+        if link.is_up and not link.queued and link.credit > 0:
+            self._transmit_at_once(link, messages, stamp)
+        else:
+            self._queue(link, messages)
             if link.is_up:
-                self._transmit(link)
+                self._transmit(link, stamp)
 
     def _open(self, contact: Contact) -> _Link:
         link = self._links[contact.id] = _Link(contact, self._discipline())
         self._step.effects.append(Connect(contact))
         return link
 
-    def _queue(self, link: _Link, message: Message) -> None:
-        lane = message.lane
-        if not link.is_up:
-            queued = len(link)
-            if queued >= self._config.queued_messages_max:
-                self._step.record(Kind.DROP, peer=link.contact.id, reason="link_queue_full", count=1)
-                return
-            self.queued_max = max(self.queued_max, queued + 1)
-        if lane is Lane.LIVENESS:
-            link.urgent.append(message)
-        elif lane is Lane.CONTROL:
-            link.control.append(message)
-        elif lane is Lane.CONTENT:
-            link.content.push(message, self._step.now)
-        else:
-            link.bulk.append(message)
+    def _transmit_at_once(self, link: _Link, messages: list[Message], stamp: Stamp) -> None:
+        """An idle link takes everything, most urgent first; only what exceeds its credit is queued."""
+        if len(messages) > 1:
+            messages.sort(key=_lane_of)
+        credit = link.credit
+        for count, message in enumerate(messages, 1):
+            credit -= _weight(message)
+            if credit <= 0 and count < len(messages):
+                self._queue(link, messages[count:])
+                del messages[count:]
+                break
+        link.credit = credit
+        self._step.effects.append(Transmit(link.contact.id, messages, stamp))
 
-    def _transmit(self, link: _Link) -> None:
+    def _queue(self, link: _Link, messages: list[Message]) -> None:
+        for message in messages:
+            if link.queued >= self._config.queued_messages_max:
+                self._step.record(Kind.DROP, peer=link.contact.id, reason="link_queue_full", count=1)
+                continue
+            link.queued += 1
+            lane = message.lane
+            if lane is Lane.LIVENESS:
+                link.urgent.append(message)
+            elif lane is Lane.CONTROL:
+                link.control.append(message)
+            elif lane is Lane.CONTENT:
+                link.content.push(message, self._step.now)
+            else:
+                link.bulk.append(message)
+        self.queued_max = max(self.queued_max, link.queued)
+
+    def _transmit(self, link: _Link, stamp: Stamp) -> None:
         messages: list[Message] = []
-        for lane in (link.urgent, link.control):
-            while lane and link.credit > 0:
-                message = lane.popleft()
-                link.credit -= _weight(message)
-                messages.append(message)
-        while link.credit > 0 and (link.content or link.bulk):
-            message = self._next_of_content_and_bulk(link)
+        while link.credit > 0 and link.queued:
+            message = self._next(link)
             link.credit -= _weight(message)
+            link.queued -= 1
             messages.append(message)
         if messages:
-            stamp = self._step.clock.tick(self._step.wall_us)
             self._step.effects.append(Transmit(link.contact.id, messages, stamp))
-        left = len(link)
-        if left:
-            self.queued_max = max(self.queued_max, left)
+
+    def _next(self, link: _Link) -> Message:
+        if link.urgent:
+            return link.urgent.popleft()
+        if link.control:
+            return link.control.popleft()
+        return self._next_of_content_and_bulk(link)
 
     def _next_of_content_and_bulk(self, link: _Link) -> Message:
         """Bulk goes when content has left it its share, or nothing else waits."""
@@ -126,27 +153,30 @@ class Egress:
         if link is None:
             link = self._links[peer.id] = _Link(peer, self._discipline())
         link.is_up, link.credit = True, credit
-        self._transmit(link)
+        self._transmit(link, self._step.clock.tick(self._step.wall_us))
 
     def link_ready(self, peer: NodeId, credit: int) -> None:
         link = self._links.get(peer)
         if link is not None and link.is_up:
             link.credit = credit
-            self._transmit(link)
+            self._transmit(link, self._step.clock.tick(self._step.wall_us))
 
     def link_lost(self, peer: NodeId) -> None:
         """What waited is lost; whoever asked to send it repeats it if it still matters."""
         link = self._links.pop(peer, None)
-        if link is not None and len(link):
-            self._step.record(Kind.DROP, peer=peer, reason="link_lost", count=len(link))
+        if link is not None and link.queued:
+            self._step.record(Kind.DROP, peer=peer, reason="link_lost", count=link.queued)
+
+
+def _lane_of(message: Message) -> Lane:
+    return message.lane
 
 
 def _weight(message: Message) -> int:
     """Roughly the bytes a message takes; the driver's credit is in bytes."""
-    if isinstance(message, Publish | Deliver | Route):
-        return _SMALL + 64 + len(message.timed.event.body)
+    if message.lane is not Lane.CONTENT:
+        return _SMALL * len(message.deeds) if isinstance(message, Keep) else _SMALL
     if isinstance(message, EventCast):
         return _SMALL + 128 + len(message.payload.timed.event.body)
-    if isinstance(message, Keep):
-        return _SMALL * len(message.deeds) + sum(len(deed.timed.event.body) for deed in message.deeds)
-    return _SMALL
+    assert isinstance(message, Publish | Deliver | Route)
+    return _SMALL + 64 + len(message.timed.event.body)

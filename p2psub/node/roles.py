@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from p2psub.casts.cast import Casts
 from p2psub.config import NodeConfig
-from p2psub.model.changes import vector_digest
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import NotSuperNode, Reign, Report, StreamHeld, StreamState, Takeover
@@ -153,7 +152,7 @@ class Roles:
             sent_us=self._step.now,
             table=self.tenure.version,
             lacks_index=self.interests.is_lacking,
-            settled=vector_digest(self.tenure.vector),
+            settled=self.tenure.vector_digest,
             directory=self.directory.digest,
         )
         self._step.send(super_node, report)
@@ -392,7 +391,7 @@ class Roles:
         is_entitled = self.is_placed and grants.is_entitled(peer.id, report.incarnation)
         table = grants.table if is_entitled else None
         has_table = table is not None and report.table == table.version
-        has_vector = vector_digest(grants.vector) == report.settled
+        has_vector = grants.digest == report.settled
         knows_directory = report.directory == self.directory.digest
         return Reign(
             cluster=grants.cluster,

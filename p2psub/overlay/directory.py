@@ -24,6 +24,7 @@ class Directory:
         self._digest: bytes | None = None
         self._present: list[Entry] | None = None
         self._neighbours: dict[Prefix, list[Contact]] = {}
+        self._by_prefix: dict[Prefix, Contact] | None = None
 
     def get(self, cluster: ClusterId) -> Entry | None:
         return self._entries.get(cluster)
@@ -38,6 +39,12 @@ class Directory:
             present = [entry for entry in self._entries.values() if entry.standing is Standing.PRESENT]
             self._present = sorted(present, key=lambda entry: (entry.prefix, entry.cluster))
         return self._present
+
+    def by_prefix(self) -> dict[Prefix, Contact]:
+        """The super-nodes of the cube by what they own."""
+        if self._by_prefix is None:
+            self._by_prefix = {entry.prefix: entry.super_node for entry in self.present()}
+        return self._by_prefix
 
     def vacant(self) -> list[Entry]:
         """Lost clusters whose prefix nobody has taken over yet."""
@@ -64,7 +71,7 @@ class Directory:
                 self._entries[told.cluster] = merged
                 changed.append(merged)
         if changed:
-            self._digest = self._present = None
+            self._digest = self._present = self._by_prefix = None
             self._neighbours.clear()
         return changed
 

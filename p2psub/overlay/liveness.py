@@ -76,7 +76,7 @@ class Liveness:
     def is_suspect(self, peer: NodeId) -> bool:
         """Whether a watched peer has been silent for too long to rely on it."""
         watch = self._watched.get(peer)
-        return watch is not None and self._tick - watch.heard_tick >= self._config.ping_after_ticks + 1
+        return watch is not None and self._tick - watch.heard_tick >= self._config.ping_after_ticks
 
     def hears_anybody(self) -> bool:
         """Whether anybody watched is not dead to us."""

@@ -215,10 +215,8 @@ class Deeds:
     def tick(self) -> None:
         """See that everything held is where it belongs."""
         self._tick += 1
-        for contact, ids in self._released.values():
-            if self.cluster is not None:
-                self._step.send(contact, Discharged(self.cluster, tuple(ids)))
-        self._released.clear()
+        if self._tick % 2 == 0:
+            self._tell_discharged()
         if self._tenure.version != self._table:
             self._table = self._tenure.version
             me = self._step.me.id
@@ -231,6 +229,12 @@ class Deeds:
                 asks.setdefault(contact.id, (contact, []))[1].append(held)
         for contact, several in asks.values():
             self._ask(contact, several)
+
+    def _tell_discharged(self) -> None:
+        for contact, ids in self._released.values():
+            if self.cluster is not None:
+                self._step.send(contact, Discharged(self.cluster, tuple(ids)))
+        self._released.clear()
 
     def _due(self, held: Held) -> list[Contact]:
         """Whom to ask now to hold it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from p2psub.config import ClusterConfig, CubeConfig
-from p2psub.model.changes import Stream
+from p2psub.model.changes import Stream, vector_digest
 from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer
@@ -56,6 +56,20 @@ class Grants:
     _older: list[tuple[Table, Micros]] = field(default_factory=list)
     _indexed: dict[NodeId, int] = field(default_factory=dict)
     _tick: int = 0
+    _digest: bytes | None = None
+
+    @property
+    def digest(self) -> bytes:
+        """Short hash of the claims."""
+        if self._digest is None:
+            self._digest = vector_digest(self.vector)
+        return self._digest
+
+    def claim(self, stream: Stream, n: int) -> None:
+        """Every owner of the table holds the changes of a stream up to `n`."""
+        if n > self.vector.get(stream, 0):
+            self.vector[stream] = n
+            self._digest = None
 
     @property
     def lease_us(self) -> Micros:
@@ -135,7 +149,7 @@ class Grants:
             self._older.append((self.table, Micros(self.step.now + self.lease_us)))
         self.table, self._next = done.table, None
         for stream, n in done.vector.items():
-            self.vector[stream] = max(n, self.vector.get(stream, 0))
+            self.claim(stream, n)
         self._indexed = {c.id: self._indexed[c.id] for c in self.table.owners if c.id in self._indexed}
         return True
 

@@ -265,8 +265,7 @@ class Settlement:
         while claimed + 1 in ahead:
             claimed += 1
             del ahead[claimed]
-        if claimed:
-            self.grants.vector[stream] = claimed
+        self.grants.claim(stream, claimed)
 
     # Casting and verdicts
 

@@ -8,7 +8,7 @@ nothing. The lease is counted from when the member asked, so its end comes first
 from __future__ import annotations
 
 from p2psub.config import ClusterConfig
-from p2psub.model.changes import Stream
+from p2psub.model.changes import Stream, vector_digest
 from p2psub.model.ids import Contact, Key, NodeId, is_in_arc
 from p2psub.model.instants import Micros
 from p2psub.model.places import Table, TableVersion
@@ -26,6 +26,7 @@ class Tenure:
         self._arc_start: NodeId | None = None
         self.table: Table | None = None
         self.vector: dict[Stream, int] = {}
+        self.vector_digest = vector_digest({})
 
     @property
     def version(self) -> TableVersion | None:
@@ -41,8 +42,9 @@ class Tenure:
     def renew(self, asked_us: Micros, vector: dict[Stream, int] | None) -> None:
         """The super-node confirmed our table; the lease runs from when we asked."""
         self._lease_until_us = Micros(max(self._lease_until_us, asked_us + self._lease_us))
-        if vector is not None:
+        if vector is not None and vector != self.vector:
             self.vector = vector
+            self.vector_digest = vector_digest(vector)
 
     def give_up(self) -> None:
         """Serve nothing until a super-node grants anew."""

@@ -30,7 +30,7 @@ def _ideal(evidence: Evidence, statuses: list[NodeStatus], invariant: str) -> It
             has: list[NodeId] = [successor.id for successor in member.successors]
             if ideal and (not has or has[0] not in running):
                 yield Finding(invariant, f"{_name(member.id)} of {cluster} has no live successor")
-            elif has[:length] != ideal:
+            elif has != ideal:
                 text = f"{_name(member.id)} of {cluster} has {_names(has)}, ideal is {_names(ideal)}"
                 yield Finding(invariant, text)
             if ideal and (member.predecessor is None or member.predecessor.id != circle[place - 1]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from p2psub.model.content import Event, Guarantee, Subscription, pinned_topics
-from p2psub.model.ids import SubscriptionId
+from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, pinned_topics
+from p2psub.model.ids import ClusterId, NodeId, SubscriptionId
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
@@ -13,81 +13,117 @@ from sims.checkers.obligations import Obligations
 from sims.checkers.oracle import wants
 from sims.checkers.rings import RING_IDEAL_HEARTBEATS
 
-_STABLE = f"{VerdictStatus.STABLE} "
+_STABLE = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
+_NEVER_US = 1 << 62
 
 
 def check_stable_misses_nothing(evidence: Evidence, obligations: Obligations) -> Iterator[Finding]:
-    """S1: published after the verdict `stable`, acknowledged, matching: delivered, or the trace says why not.
+    """S1: published after the verdict `stable`, acknowledged while still wanted, matching: delivered, or there is an
+    outcome.
 
-    A stable subscription is stored in every cluster, so no owner anywhere may acknowledge without knowing it. Only
-    subscriptions that stand to the end are looked at, so that a pair is not excused by how it ended. In a cut a cluster
-    may be in halves that each go on, and the verdict speaks for one of them; it is worth more once the halves are one.
+    A stable subscription is stored in every cluster, so no owner anywhere may acknowledge without knowing it. Only where
+    a cut has left a cluster with two reigns does a verdict speak for one of them alone; it is worth more once they are
+    one again.
     """
-    stable_us = {subscription: _after_cuts(evidence, at_us) for subscription, at_us in _stable_since(evidence).items()}
-    standing = _standing(evidence)
-    by_topic: dict[str, list[Subscription]] = {}
-    open_ones: list[Subscription] = []
-    for subscription in standing.values():
-        if subscription.id in stable_us:
-            topics = pinned_topics(subscription.filter)
-            for topic in topics:
-                by_topic.setdefault(topic, []).append(subscription)
-            if not topics:
-                open_ones.append(subscription)
-    acknowledged = {record.event for _, record in evidence.of(Kind.ACKNOWLEDGE)}
+    split = _split_reigns(evidence)
+    stable_us = {id_: _after(split, at_us) for id_, at_us in _stable_since(evidence).items()}
+    wanted = {id_: record for id_, record in _asked(evidence).items() if id_ in stable_us}
+    by_topic: dict[str | None, list[Subscription]] = {}
+    for subscription in wanted.values():
+        for topic in pinned_topics(subscription.filter) or (None,):
+            by_topic.setdefault(topic, []).append(subscription)
+    over_us = _over(evidence)
+    acknowledged_us = {record.event: at_us for at_us, record in reversed(evidence.of(Kind.ACKNOWLEDGE))}
     for at_us, record in evidence.of(Kind.PUBLISH):
         event: Event | None = record.published
-        if event is None or event.id not in acknowledged or event.guarantee is not Guarantee.EFFECTIVELY_ONCE:
+        if event is None or event.id not in acknowledged_us or event.guarantee is not Guarantee.EFFECTIVELY_ONCE:
             continue
-        for subscription in [*by_topic.get(event.topic, []), *open_ones]:
-            pair = (event.id, subscription.id)
-            missed = pair not in obligations.delivered and pair not in obligations.ended
-            if missed and stable_us[subscription.id] < at_us and wants(subscription.filter, event):
-                name = f"{subscription.id.node.hex()[:8]}.{subscription.id.incarnation}.{subscription.id.sequence}"
-                yield Finding("S1", f"the stable subscription {name} missed an event", record, at_us)
+        for subscription in [*by_topic.get(event.topic, []), *by_topic.get(None, [])]:
+            id_ = subscription.id
+            pair = (event.id, id_)
+            if pair in obligations.delivered or pair in obligations.ended or at_us <= stable_us[id_]:
+                continue
+            if acknowledged_us[event.id] < over_us.get(id_, _NEVER_US) and wants(subscription.filter, event):
+                yield Finding("S1", f"the stable subscription {_name(id_)} missed an event", record, at_us)
 
 
 def check_becomes_stable(evidence: Evidence) -> Iterator[Finding]:
     """Whoever still wants something when the run ends, long after the last fault, has been told that it is stable."""
     if evidence.faults.lost_clusters:
         return
-    stable_us = _stable_since(evidence)
-    for subscription in _standing(evidence).values():
-        if subscription.id not in stable_us:
-            name = f"{subscription.id.node.hex()[:8]}.{subscription.id.incarnation}.{subscription.id.sequence}"
-            yield Finding("bound:stable", f"{name} is not stable in every cluster at the end")
+    stable_us, over_us = _stable_since(evidence), _over(evidence)
+    for id_ in _asked(evidence):
+        if id_ not in stable_us and id_ not in over_us:
+            yield Finding("bound:stable", f"{_name(id_)} is not stable in every cluster at the end")
 
 
-def _stable_since(evidence: Evidence) -> dict[SubscriptionId | None, int]:
+def _stable_since(evidence: Evidence) -> dict[SubscriptionId, int]:
     """When each subscription was first called stable."""
-    found: dict[SubscriptionId | None, int] = {}
+    found: dict[SubscriptionId, int] = {}
     for at_us, record in evidence.of(Kind.VERDICT):
-        if record.reason is not None and record.reason.startswith(_STABLE):
+        if record.reason == _STABLE and record.subscription is not None:
             found.setdefault(record.subscription, at_us)
     return found
 
 
-def _after_cuts(evidence: Evidence, at_us: int) -> int:
-    """From when on a verdict holds for every part of the overlay: at once, or when the cut it fell into has mended."""
-    mending_us = RING_IDEAL_HEARTBEATS * evidence.heartbeat_us
-    until = at_us
-    for cut in sorted(evidence.faults.cuts, key=lambda cut: cut.at_us):
-        healed_us = evidence.phases.end_us if cut.until_us is None else cut.until_us
-        if cut.at_us <= until < healed_us + mending_us:
-            until = healed_us + mending_us
-    return until
-
-
-def _standing(evidence: Evidence) -> dict[SubscriptionId, Subscription]:
-    """Subscriptions asked for by a process that runs to the end and never gave them up."""
-    running = {(site.node, site.incarnation) for site in evidence.sites}
-    given_up = {record.subscription for _, record in evidence.of(Kind.UNSUBSCRIBE)}
-    asked = [record.subscribed for _, record in evidence.of(Kind.SUBSCRIBE) if record.subscribed is not None]
+def _asked(evidence: Evidence) -> dict[SubscriptionId, Subscription]:
+    """Every subscription of a cluster that was not lost."""
     lost = {site.node for site in evidence.sites if site.cluster in evidence.faults.lost_clusters}
-    return {
-        subscription.id: subscription
-        for subscription in asked
-        if (subscription.id.node, subscription.id.incarnation) in running
-        and subscription.id not in given_up
-        and subscription.id.node not in lost
-    }
+    asked = [record.subscribed for _, record in evidence.of(Kind.SUBSCRIBE) if record.subscribed is not None]
+    return {subscription.id: subscription for subscription in asked if subscription.id.node not in lost}
+
+
+def _over(evidence: Evidence) -> dict[SubscriptionId, int]:
+    """When a subscription was given up, or its process ended, whichever came first."""
+    ended = _process_ends(evidence)
+    over: dict[SubscriptionId, int] = {}
+    for id_ in _asked(evidence):
+        if (id_.node, id_.incarnation) in ended:
+            over[id_] = ended[id_.node, id_.incarnation]
+    for at_us, record in evidence.of(Kind.UNSUBSCRIBE):
+        if record.subscription is not None:
+            over[record.subscription] = min(at_us, over.get(record.subscription, at_us))
+    return over
+
+
+def _process_ends(evidence: Evidence) -> dict[tuple[NodeId, int], int]:
+    node_of = {site.index: site.node for site in evidence.sites}
+    crashes = evidence.faults.crashes
+    return {(node_of[crash.host], crash.incarnation): crash.at_us for crash in crashes if crash.host in node_of}
+
+
+def _split_reigns(evidence: Evidence) -> list[tuple[int, int]]:
+    """When some cluster had more than one acting super-node, and the time to mend after it."""
+    mending_us = RING_IDEAL_HEARTBEATS * evidence.heartbeat_us
+    ends = _process_ends(evidence)
+    spans: dict[ClusterId | None, list[tuple[int, int]]] = {}
+    begun: dict[tuple[NodeId, int], tuple[int, ClusterId | None]] = {}
+    for at_us, record in evidence.of(Kind.ROLE):
+        process = (record.node, record.incarnation)
+        since_us, cluster = begun.pop(process, (at_us, record.cluster))
+        spans.setdefault(cluster, []).append((since_us, at_us))
+        if record.reason == "super_node":
+            begun[process] = (at_us, record.cluster)
+    for process, (since_us, cluster) in begun.items():
+        spans.setdefault(cluster, []).append((since_us, ends.get(process, evidence.phases.end_us)))
+    split: list[tuple[int, int]] = []
+    for several in spans.values():
+        several.sort()
+        until_us = 0
+        for since_us, end_us in several:
+            if since_us < min(until_us, end_us):
+                split.append((since_us, min(until_us, end_us) + mending_us))
+            until_us = max(until_us, end_us)
+    return sorted(split)
+
+
+def _after(split: list[tuple[int, int]], at_us: int) -> int:
+    """From when on a verdict holds for every part of the overlay: at once, or when the split it fell into is mended."""
+    for since_us, until_us in split:
+        if since_us <= at_us < until_us:
+            at_us = until_us
+    return at_us
+
+
+def _name(id_: SubscriptionId) -> str:
+    return f"{id_.node.hex()[:8]}.{id_.incarnation}.{id_.sequence}"

@@ -156,6 +156,13 @@ class Saboteur:
         for host in self.peers(cluster):
             self._fell(host, silent=True, wipe=False)
 
+    def black_out(self, cluster: ClusterId, span_us: int) -> None:
+        """Every member down at once and back with its disk: outside the budget, but nothing durable is lost by it."""
+        if self.is_open:
+            for host in self.peers(cluster):
+                self._fell(host, silent=False, wipe=False)
+                self.world.agenda.at(min(self.world.now + span_us, self.ends_us), self.restart, host)
+
     def restart(self, host: Host) -> None:
         """Start a crashed peer again."""
         if host.core is None:

@@ -140,6 +140,64 @@ def _halve(stage: Stage, rng: Random) -> None:
     stage.saboteur.cut("ring_into_halves", pairs, rng.randrange(10 * SECOND_US, 20 * SECOND_US))
 
 
+def super_node_out_of_sight(stage: Stage, rng: Random) -> None:
+    """Cut a super-node off from three neighbours on its ring, who still hear everybody else: owners without a lease."""
+    for n in range(3):
+        stage.world.agenda.after(rng.randrange(SECOND_US, 6 * SECOND_US) + n * 28 * SECOND_US, _lose_sight, stage, rng)
+
+
+def _lose_sight(stage: Stage, rng: Random) -> None:
+    cluster = cluster_named(rng.randrange(stage.scenario.clusters))
+    ruler = stage.saboteur.super_node(cluster)
+    ring = sorted((host for host in stage.world.hosts if host.cluster == cluster), key=lambda host: host.id)
+    if ruler is not None and len(ring) > 4:
+        place = ring.index(ruler)
+        after = [ring[(place + step) % len(ring)] for step in range(1, len(ring))]
+        first = rng.randrange(len(after) - 2)
+        pairs = [(ruler, host) for host in after[first : first + 3]]
+        stage.saboteur.cut("super_node_out_of_sight", pairs, rng.randrange(18 * SECOND_US, 24 * SECOND_US))
+
+
+def super_node_without_candidates(stage: Stage, rng: Random) -> None:
+    """Cut a super-node off from its candidates for a moment, and wipe it in there: what they do not hold is gone."""
+    for n in range(5):
+        stage.world.agenda.after(rng.randrange(SECOND_US, 3 * SECOND_US) + n * 12 * SECOND_US, _isolate, stage, rng)
+
+
+def _isolate(stage: Stage, rng: Random) -> None:
+    ruler = stage.saboteur.super_node(cluster_named(rng.randrange(stage.scenario.clusters)))
+    said = None if ruler is None else status_of(ruler)
+    if ruler is not None and said is not None:
+        found = [stage.world.network.host_of(candidate.id) for candidate in said.candidates]
+        pairs = [(ruler, host) for host in found if host is not None]
+        stage.saboteur.cut("super_node_without_candidates", pairs, 3 * SECOND_US)
+        wipe = "wipe" in stage.scenario.faults
+        stage.world.agenda.after(rng.randrange(SECOND_US, 2 * SECOND_US), _strike_node, stage, ruler.id, wipe)
+
+
+def wipes_while_clusters_are_apart(stage: Stage, rng: Random) -> None:
+    """Part all clusters, so that events stay owed, and wipe one member after the other meanwhile."""
+    hosts = [host for host in stage.world.hosts if host.cluster is not None]
+    pairs = [(one, other) for one in hosts for other in hosts if one.cluster != other.cluster]
+    stage.saboteur.cut("clusters_apart", pairs, 35 * SECOND_US)
+    for n in range(30):
+        stage.world.agenda.after(n * SECOND_US + rng.randrange(SECOND_US), _wipe_next, stage, rng)
+
+
+def _wipe_next(stage: Stage, rng: Random) -> None:
+    host = rng.choice(stage.saboteur.peers())
+    wipe = "wipe" in stage.scenario.faults
+    stage.saboteur.strike(host, wipe=wipe, down_us=rng.randrange(100_000, 600_000))
+
+
+def black_out(stage: Stage, rng: Random) -> None:
+    """Every member of a cluster down at once, and back with its disk."""
+    for n in range(2):
+        cluster = cluster_named(rng.randrange(stage.scenario.clusters))
+        delay_us = rng.randrange(2 * SECOND_US, 6 * SECOND_US) + n * 25 * SECOND_US
+        stage.world.agenda.after(delay_us, stage.saboteur.black_out, cluster, rng.randrange(SECOND_US, 4 * SECOND_US))
+
+
 def late_cluster(stage: Stage, rng: Random) -> None:
     """A new cluster is founded while subscriptions come and go: a prefix splits during casts, and fills."""
     cluster = cluster_named(stage.scenario.clusters - 1 if stage.scenario.late_cluster else stage.scenario.clusters)
@@ -193,6 +251,10 @@ SCHEDULES: dict[str, Schedule] = {
         super_node_after_number,
         join_beside_key,
         ring_into_halves,
+        super_node_out_of_sight,
+        super_node_without_candidates,
+        wipes_while_clusters_are_apart,
+        black_out,
         late_cluster,
         cluster_loss,
         publisher_restarts,
@@ -200,8 +262,10 @@ SCHEDULES: dict[str, Schedule] = {
     )
 }
 
-_NEED_CRASH = frozenset(SCHEDULES) - {"join_beside_key", "ring_into_halves", "late_cluster"}
-_OUTSIDE_BUDGET = frozenset({"cluster_loss"})
+_NEED_NO_CRASH = frozenset({"join_beside_key", "ring_into_halves", "late_cluster", "super_node_out_of_sight"})
+_NEED_PARTITION = frozenset({"ring_into_halves", "super_node_out_of_sight", "super_node_without_candidates"})
+_BY_NAME_ONLY = frozenset({"cluster_loss", "black_out", "wipes_while_clusters_are_apart"})
+"""Outside the budget, or a whole campaign of their own."""
 
 
 def draw_schedules(rng: Random, faults: frozenset[str]) -> tuple[str, ...]:
@@ -209,9 +273,9 @@ def draw_schedules(rng: Random, faults: frozenset[str]) -> tuple[str, ...]:
     allowed = [
         name
         for name in SCHEDULES
-        if name not in _OUTSIDE_BUDGET
-        and (name not in _NEED_CRASH or "crash" in faults)
-        and (name != "ring_into_halves" or "partition" in faults)
+        if name not in _BY_NAME_ONLY
+        and (name in _NEED_NO_CRASH or "crash" in faults)
+        and (name not in _NEED_PARTITION or "partition" in faults)
     ]
     return tuple(sorted(rng.sample(allowed, 2))) if faults else ()
 

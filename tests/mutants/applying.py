@@ -50,7 +50,7 @@ def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
 
     def silent(self: Delivery, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
         outcome = take(self, peer, id_, event)
-        return None if outcome in (Outcome.ENDED, Outcome.UNSUBSCRIBED) else outcome
+        return Outcome.DEFERRED if outcome in (Outcome.ENDED, Outcome.UNSUBSCRIBED) else outcome
 
     def without_the_ended(self: Routing, name: object) -> None:
         arriving = self._arriving[name]  # type: ignore[index]

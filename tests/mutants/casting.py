@@ -17,7 +17,7 @@ from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_UNDER_FIRE
 from tests.mutants.mutant import mutant
 
 
-@mutant("S11", "conservation", on=CUBE_UNDER_FIRE)
+@mutant("S1", "S11", "conservation", on=CUBE_UNDER_FIRE)
 def walks_dimensions_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
     """Rule (Hyper 2.1): forward on dimensions above the one it came by. Here on those below."""
 

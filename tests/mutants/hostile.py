@@ -24,7 +24,7 @@ RINGS_PART = Scenario(
     members=6,
     seconds=150.0,
     quiet_seconds=62.0,
-    faults=("partition",),
+    faults=(),
     schedules=("ring_into_halves",),
     load=_LOAD,
 )
@@ -35,7 +35,7 @@ RINGS_PART_AND_FALL = Scenario(
     members=6,
     seconds=150.0,
     quiet_seconds=62.0,
-    faults=("partition", "crash", "wipe", "loss"),
+    faults=("crash", "wipe", "loss"),
     schedules=("ring_into_halves", "owner_after_acknowledgement"),
     load=_CHURN,
 )
@@ -55,13 +55,68 @@ TABLES_MOVE = Scenario(
 REIGNS_FALL = Scenario(
     clusters=1,
     members=6,
-    seconds=130.0,
+    seconds=140.0,
     quiet_seconds=62.0,
-    faults=("crash", "wipe", "loss"),
-    schedules=("super_node_after_number",),
+    faults=("wipe",),
+    schedules=("super_node_without_candidates",),
     load=Load(subscriptions=24, events_per_second=10.0, churn_per_second=8.0),
 )
-"""The one super-node falls right after it numbered a change, and nobody else could bring that back."""
+"""The one super-node is wiped while its candidates do not hear it, and nobody else could bring back what it had."""
+
+OWNERS_OUT_OF_SIGHT = Scenario(
+    clusters=1,
+    members=7,
+    seconds=160.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=("super_node_out_of_sight",),
+    load=Load(subscriptions=24, events_per_second=10.0, churn_per_second=3.0),
+)
+"""Owners that do not hear their super-node, though everybody else hears both."""
+
+DEBTS_LAST = Scenario(
+    clusters=2,
+    members=5,
+    seconds=120.0,
+    quiet_seconds=62.0,
+    faults=("wipe",),
+    schedules=("wipes_while_clusters_are_apart",),
+    load=Load(subscriptions=24, events_per_second=10.0, churn_per_second=0.2),
+)
+"""Events stay owed to a cluster that is cut off, while the members that hold them are wiped one after the other."""
+
+LIGHTS_OUT = Scenario(
+    clusters=2,
+    members=5,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=("loss",),
+    schedules=("black_out",),
+    load=Load(subscriptions=24, events_per_second=10.0, slow_share=0.6),
+)
+"""A whole cluster is down at once, and comes back with its disks."""
+
+SHARDS_EMPTY = Scenario(
+    clusters=1,
+    members=5,
+    seconds=110.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=(),
+    load=Load(subscriptions=4, events_per_second=40.0, churn_per_second=8.0, open_share=0.3),
+)
+"""Wildcard shards are empty every other second."""
+
+SMALL_RINGS = Scenario(
+    clusters=2,
+    members=3,
+    seconds=110.0,
+    quiet_seconds=62.0,
+    faults=("crash",),
+    schedules=(),
+    load=_LOAD,
+)
+"""Rings too small for a whole successor list."""
 
 CUBE_UNDER_FIRE = Scenario(
     clusters=4,
@@ -82,7 +137,7 @@ CLUSTER_COMES_LATE = Scenario(
     faults=("loss",),
     schedules=("late_cluster",),
     late_cluster=True,
-    load=Load(subscriptions=40, events_per_second=20.0, churn_per_second=4.0),
+    load=Load(subscriptions=40, events_per_second=60.0, churn_per_second=4.0),
 )
 """A third cluster is founded under load."""
 

@@ -6,7 +6,6 @@ import pytest
 
 from p2psub.model.changes import Change
 from p2psub.model.ids import Contact, Key
-from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import StoreInterest
 from p2psub.model.places import Table
 from p2psub.pubsub.changes import ChangeSet
@@ -14,13 +13,7 @@ from p2psub.pubsub.grants import Grants
 from p2psub.pubsub.interests import Interests
 from p2psub.pubsub.settlement import Settlement, _Settling
 from p2psub.pubsub.tenure import Tenure
-from tests.mutants.hostile import (
-    APPLICATIONS_COME_AND_GO,
-    CUBE_UNDER_FIRE,
-    REIGNS_FALL,
-    RINGS_PART_AND_FALL,
-    TABLES_MOVE,
-)
+from tests.mutants.hostile import CUBE_UNDER_FIRE, OWNERS_OUT_OF_SIGHT, REIGNS_FALL, SHARDS_EMPTY, TABLES_MOVE
 from tests.mutants.mutant import mutant
 
 
@@ -102,19 +95,13 @@ def takes_the_highest_number_for_all_below(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ChangeSet, "add", highest)
 
 
-@mutant("S1", on=RINGS_PART_AND_FALL)
+@mutant("S1", on=OWNERS_OUT_OF_SIGHT)
 def leases_never_run_out(patch: pytest.MonkeyPatch) -> None:
     """Rule: who hears nobody owns nothing. Here a member serves its arc for as long as it runs."""
     patch.setattr(Tenure, "is_running", property(lambda self: self._arc_start is not None))
 
 
-@mutant("S1", on=REIGNS_FALL)
-def new_reign_waits_for_no_old_lease(patch: pytest.MonkeyPatch) -> None:
-    """Rule: a new super-node settles nothing while a lease of the reign before may run. Here it does at once."""
-    patch.setattr(Grants, "quarantine_until_us", property(lambda self: Micros(0), lambda self, until_us: None))
-
-
-@mutant("S1", on=APPLICATIONS_COME_AND_GO)
+@mutant("S1", on=SHARDS_EMPTY)
 def confirms_in_spite_of_an_empty_lease(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change to a shard leased as empty waits for that lease. Here it is confirmed at once."""
     patch.setattr(Interests, "lease_empty", lambda self, shard: self._shard_keys[shard] not in self._index.matchers)

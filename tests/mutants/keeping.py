@@ -13,7 +13,7 @@ from p2psub.pubsub import owning
 from p2psub.pubsub.deeds import Deeds, Held
 from p2psub.pubsub.owning import Owning
 from p2psub.pubsub.tenure import Tenure
-from tests.mutants.hostile import OWNERS_FALL, RINGS_PART, RINGS_PART_AND_FALL
+from tests.mutants.hostile import DEBTS_LAST, LIGHTS_OUT, OWNERS_FALL, RINGS_PART, RINGS_PART_AND_FALL
 from tests.mutants.mutant import mutant
 
 
@@ -71,7 +71,7 @@ def replicas_drop_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Deeds, "tick", dropping)
 
 
-@mutant("S1", "S9", "conservation", on=OWNERS_FALL)
+@mutant("S1", "S9", "conservation", on=DEBTS_LAST)
 def trusts_old_holders_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new table starts the copies anew, since a member may be back without its disk. Here they count on."""
     tick = Deeds.tick
@@ -89,7 +89,7 @@ def new_owner_pays_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Owning, "_tend", lambda self, held: None)
 
 
-@mutant("S1", "conservation", on=OWNERS_FALL)
+@mutant("S1", "conservation", on=LIGHTS_OUT)
 def restarts_without_its_deeds(patch: pytest.MonkeyPatch) -> None:
     """Rule: what was durable is still held after a restart. Here the disk is not read."""
 

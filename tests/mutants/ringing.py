@@ -10,13 +10,13 @@ from p2psub.node.roles import Roles
 from p2psub.overlay.election import Election
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
-from tests.mutants.hostile import OWNERS_FALL, RINGS_PART, RINGS_PART_AND_FALL
+from tests.mutants.hostile import OWNERS_FALL, RINGS_PART, RINGS_PART_AND_FALL, SMALL_RINGS
 from tests.mutants.mutant import mutant
 
 RING = ("S8", "bound:ring_ideal")
 
 
-@mutant(*RING, on=RINGS_PART_AND_FALL)
+@mutant(*RING, on=SMALL_RINGS)
 def pads_short_lists(patch: pytest.MonkeyPatch) -> None:
     """Rule: no list is ever padded. Here a short one is filled up with remembered contacts, dead or alive."""
     adopt = Ring._adopt
@@ -81,7 +81,7 @@ def follows_any_epoch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Roles, "_correct", lambda self, peer: None)
 
 
-@mutant("S10", "S9", on=RINGS_PART)
+@mutant(*RING, "S1", "S10", on=RINGS_PART)
 def deposed_goes_on(patch: pytest.MonkeyPatch) -> None:
     """Rule: a super-node that hears of a higher epoch steps down. Here it stays."""
     follow = Election.follow

@@ -82,7 +82,7 @@ def walk(root: Prefix, neighbours: Neighbours, targets: list[Prefix] | None = No
         own, subcube, hops = waiting.pop()
         assert spread.is_mine(own, subcube)
         for d, half in spread.halves(own, subcube):
-            if targets is None or spread.has_target(half, targets):
+            if targets is None or any(spread.enters(half, target) for target in targets):
                 receiver = neighbours[own, d]
                 sent.append(Hop(own, receiver, d, hops + 1))
                 waiting.append((receiver, half, hops + 1))

@@ -155,7 +155,7 @@ def test_neighbour_owns_the_flipped_label(pick: Pick, size: int) -> None:
             found = spread.neighbour(own, d, prefixes)
             assert found == neighbours[own, d] == owner_of_label(half + own[d + 1 :], known)
             assert found.startswith(half)
-            assert found in spread.inside(half, prefixes)
+            assert spread.is_mine(found, half)
 
 
 def test_no_neighbour_where_nobody_is() -> None:
@@ -165,13 +165,12 @@ def test_no_neighbour_where_nobody_is() -> None:
 
 @PICKS
 @given(size=st.integers(1, 64), seed=st.integers(0, 999), data=st.data())
-def test_inside_names_whoever_could_take_a_half(pick: Pick, size: int, seed: int, data: st.DataObject) -> None:
+def test_whoever_holds_labels_of_a_half_may_take_its_cast(pick: Pick, size: int, seed: int, data: st.DataObject) -> None:
     """Spare contacts for a half are the clusters that hold labels of it, and only they may take its cast."""
     prefixes = cube_of(size, pick, seed)
     half = Prefix(data.draw(st.text("01", max_size=8)))
     depth = 9 + max(map(len, prefixes))
     holders = {owner_of_label((half + tail).ljust(depth, "0"), prefixes) for tail in tails_below(half, prefixes)}
-    assert set(spread.inside(half, prefixes)) == holders
     assert {prefix for prefix in prefixes if spread.is_mine(prefix, half)} == holders
 
 
