@@ -290,7 +290,7 @@ def _restricted(payload: Payload, half: Prefix) -> Payload | None:
     targets = tuple(target for target in payload.targets if spread.enters(half, target[1]))
     if len(targets) == len(payload.targets):
         return payload
-    return EventPayload(payload.timed, targets) if targets else None
+    return EventPayload(payload.timed, targets, payload.missed) if targets else None
 
 
 def _has_local_part(payload: Payload, part: Prefix) -> bool:

@@ -10,6 +10,10 @@ Micros = NewType("Micros", int)
 SECOND_US = Micros(1_000_000)
 
 
+AHEAD_US_MAX = 24 * 3600 * SECOND_US
+"""A wall clock this far ahead of ours is wrong or hostile; following it would break our own stamps for good."""
+
+
 class Stamp(NamedTuple):
     """An instant of the hybrid logical clock; their order extends 'happened before'."""
 
@@ -35,6 +39,8 @@ class HybridClock:
         return Stamp(self._wall_us, self._ticks)
 
     def hear(self, heard: Stamp) -> None:
-        """Take note of another node's stamp, so that the next own one is later."""
+        """Take note of another node's stamp, so that the next own one is later; one absurdly far ahead is ignored."""
+        if self._wall_us and heard[0] > self._wall_us + AHEAD_US_MAX:
+            return
         if heard > (self._wall_us, self._ticks):
             self._wall_us, self._ticks = heard

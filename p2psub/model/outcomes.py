@@ -6,7 +6,7 @@ import enum
 
 import msgspec
 
-from p2psub.model.ids import ClusterId, EventId, SubscriptionId
+from p2psub.model.ids import ClusterId, EventId, NodeId, SubscriptionId
 
 
 class Outcome(enum.StrEnum):
@@ -28,6 +28,15 @@ class VerdictStatus(enum.StrEnum):
     STABLE = "stable"
     ACCEPTED = "accepted"
     REFUSED = "refused"
+
+
+class Missed(msgspec.Struct, frozen=True, array_like=True):
+    """How many events one owner, since it started, had to drop for a subscription because its spool was full."""
+
+    subscription: SubscriptionId
+    owner: NodeId
+    incarnation: int
+    count: int
 
 
 class SubscribeVerdict(msgspec.Struct, frozen=True, array_like=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, cast
 
+from p2psub.admission.policy import AdmitAll, Policy
 from p2psub.casts.cast import Casts, Payload
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Change
@@ -76,6 +77,7 @@ class NodeCore:
         cluster: ClusterId | None,
         wall_offset_us: int = 0,
         score: float = 1.0,
+        policy: Policy | None = None,
     ) -> None:
         self._config = config
         self._step = step = Step(me, incarnation, rng, wall_offset_us)
@@ -96,7 +98,9 @@ class NodeCore:
         self._casts = Casts(step, config.cube, self._cube, self._directory, self._liveness, self)
         self._settlement.casts = self._routing.casts = self._casts
         self._owning = Owning(step, config.pubsub, self._tenure, self._election, self._contact_of)
-        self._interests = Interests(step, config.pubsub, self._tenure, self._owning.replay)
+        self._interests = Interests(
+            step, config.pubsub, self._tenure, policy or AdmitAll(), self._owning.replay
+        )
         self._owning.matchmaking = self._matchmaking = Matchmaking(
             step, config.pubsub, self._tenure, self._interests, self._owning.store
         )

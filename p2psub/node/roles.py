@@ -17,6 +17,7 @@ from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.overlay.hypercube import Hypercube
+from p2psub.overlay.joining import RoundTrips, choose_cluster
 from p2psub.overlay.liveness import Fate, Liveness
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
@@ -56,6 +57,7 @@ class Roles:
         self._asked = 0
         self._incomplete_ticks = 0
         self._unheard_beats = 0
+        self._round_trips = RoundTrips(step)
         self.grants: Grants | None = None
         self.liveness: Liveness
         self.ring: Ring
@@ -110,17 +112,18 @@ class Roles:
 
     def _seek(self) -> None:
         """Ask around for the directory; report to our cluster's super-node, or found the cluster."""
-        cluster = self.election.cluster or self._wanted_cluster
-        if cluster is None:
-            cluster = self._wanted_cluster = self._choose_cluster()
         around = [*self._contacts, *self.ring.remembered.values()]
         around = [contact for contact in around if contact.id != self._step.me.id]
-        if not around and not self.directory.entries():
-            self._found_overlay(cluster)
-            return
         if around:
             self._asked += 1
             self._step.send(around[self._asked % len(around)], DirectoryAsk())
+        cluster = self.election.cluster or self._wanted_cluster or self._choose_cluster(bool(around))
+        if cluster is None:
+            return
+        self._wanted_cluster = cluster
+        if not around and not self.directory.entries():
+            self._found_overlay(cluster)
+            return
         entry = self.directory.get(cluster)
         if entry is not None and entry.standing is not Standing.GONE and entry.super_node.id != self._step.me.id:
             self._report(entry.super_node, cluster)
@@ -129,13 +132,13 @@ class Roles:
             if self._unheard_beats > _FOUNDING_PATIENCE_BEATS:
                 self._begin_reign(cluster)
 
-    def _choose_cluster(self) -> ClusterId:
-        """The smallest cluster below the minimum size, else the smallest below the target, else one of our own."""
-        size = self._config.cluster
-        small = [entry for entry in self.directory.present() if entry.members < size.size_target]
-        if small:
-            return min(small, key=lambda e: (e.members >= size.size_min, e.members, e.cluster)).cluster
-        return ClusterId(self._step.me.id.hex()[:8])
+    def _choose_cluster(self, has_contacts: bool) -> ClusterId | None:
+        """Nobody named a cluster: once the super-nodes' distances are known, choose; None while they are not."""
+        present = self.directory.present()
+        if has_contacts and not self._round_trips.beat([entry.super_node for entry in present]):
+            return None
+        chosen = choose_cluster(present, self._round_trips.measured_us, self._config.cluster)
+        return chosen or ClusterId(self._step.me.id.hex()[:8])
 
     def _found_overlay(self, cluster: ClusterId) -> None:
         self._begin_reign(cluster)
@@ -408,6 +411,7 @@ class Roles:
     def on_directory_say(self, peer: Contact, said: DirectorySay) -> None:
         """News of the cube; if our own cluster has a higher reign elsewhere, follow it."""
         self.cube.on_directory_say(peer, said)
+        self._round_trips.answered(peer.id)
         cluster = self.election.cluster
         entry = None if cluster is None else self.directory.get(cluster)
         if entry is not None and cluster is not None and entry.epoch > self.election.epoch:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, content_hash
 from p2psub.model.effects import Notify, NotifyGap, Reply, SubscribeCommand, TookCommand, UnsubscribeCommand
-from p2psub.model.ids import ClusterId, Contact, EventId, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deliver, Delivered, Subscribe, Verdict
-from p2psub.model.outcomes import Outcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
@@ -31,6 +31,8 @@ class _Wanted:
     held_back: list[Event] = field(default_factory=list)
     """Arrived before the verdict."""
     gap: int = 0
+    missed: dict[tuple[NodeId, int], int] = field(default_factory=dict)
+    """Per process of an owner: how many events its spool dropped, as told so far."""
 
 
 class Delivery:
@@ -90,14 +92,14 @@ class Delivery:
         wanted = self._wanted.get(verdict.subscription)
         if wanted is None or verdict.version < wanted.record.version:
             return
-        if verdict.version > wanted.record.version:
+        if verdict.version > wanted.record.version and wanted.status is not VerdictStatus.REFUSED:
             # Our lease ran out while we were cut off, and the record was ended. Still wanted: go above it.
             wanted.record = Subscription(
                 wanted.record.id, verdict.version, wanted.record.state, wanted.record.cluster, wanted.record.filter
             )
             self._renew(wanted, wanted.record.state)
             return
-        if verdict.status is VerdictStatus.STABLE:
+        if verdict.status is not VerdictStatus.ACCEPTED:
             wanted.is_announced = True
         if verdict.status is not wanted.status:
             wanted.status = verdict.status
@@ -120,9 +122,21 @@ class Delivery:
     def on_deliver(self, peer: Contact, deliver: Deliver) -> None:
         """Hand over what is new; say for each subscription how it ended here, or that it must wait."""
         event = deliver.timed.event
+        for missed in deliver.missed:
+            self._note_missed(missed)
         outcomes = tuple((id_, self._take(peer, id_, event)) for id_ in deliver.subscriptions)
         if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
             self._step.send(peer, Delivered(event.id, self._step.me.id, outcomes))
+
+    def _note_missed(self, missed: Missed) -> None:
+        """An owner's spool overflowed: tell the application, once, how many events it will never see."""
+        id_, owner = missed.subscription, (missed.owner, missed.incarnation)
+        wanted = self._wanted.get(id_)
+        if wanted is not None and missed.count > wanted.missed.get(owner, 0):
+            lost = missed.count - wanted.missed.get(owner, 0)
+            wanted.missed[owner] = missed.count
+            self._step.record(Kind.GAP, subscription=id_, count=lost, reason="spool_full")
+            self._step.effects.append(NotifyGap(id_, lost, "spool_full"))
 
     def _take(self, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome:
         wanted = self._wanted.get(id_)
@@ -134,7 +148,7 @@ class Delivery:
                 Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason="delivered_before"
             )
             return Outcome.DELIVERED
-        if wanted.record.state is SubscriptionState.ENDED:
+        if wanted.record.state is SubscriptionState.ENDED or wanted.status is VerdictStatus.REFUSED:
             self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="unsubscribed")
             return Outcome.UNSUBSCRIBED
         if wanted.window - len(wanted.held_back) <= 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import LinearMatcher
 from p2psub.matching.matcher import Matcher
@@ -78,11 +79,13 @@ class Interests:
         step: Step,
         config: PubSubConfig,
         tenure: Tenure,
+        policy: Policy,
         replay: Callable[[Subscription], int],
     ) -> None:
         self._step = step
         self._config = config
         self._tenure = tenure
+        self._policy = policy
         self._replay = replay
         self._index = _Index(config.shards)
         self._staged: dict[TableVersion, _Staged] = {}
@@ -131,8 +134,10 @@ class Interests:
             self._confirm(peer, store, retained)
 
     def _confirm(self, peer: Contact, store: StoreInterest, retained: int) -> None:
-        number = store.change.number
-        self._step.send(peer, InterestStored(store.cluster, store.epoch, number, True, retained))
+        record = store.change.subscription
+        granted = record.state is SubscriptionState.ENDED or self._policy.grants(record)
+        stored = InterestStored(store.cluster, store.epoch, store.change.number, granted, retained)
+        self._step.send(peer, stored)
 
     def on_index_transfer(self, peer: Contact, transfer: IndexTransfer) -> None:
         staged = self._staging(transfer.version)

@@ -33,10 +33,12 @@ from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.pubsub.deeds import Deeds, Held
 from p2psub.pubsub.matchmaking import Gathering, Matchmaking
+from p2psub.pubsub.spool import Spool
 from p2psub.pubsub.tenure import Tenure
 from p2psub.queueing.retention import Recent
 
 _BACKOFF_MAX = 5
+_SPOOL_EVERY_TICKS = 10
 
 
 class Owning:
@@ -60,6 +62,7 @@ class Owning:
         self._finished: dict[DeedId, None] = {}
         self._outcomes: dict[EventId, PublishOutcome] = {}
         self._finished_order: deque[tuple[Micros, DeedId]] = deque()
+        self._spool = Spool(step.me.id, step.incarnation, config.spool_bytes_max)
         self.recent = Recent(config.recent_events_max)
         self.deeds: Deeds
         self.matchmaking: Matchmaking
@@ -153,10 +156,12 @@ class Owning:
             else:
                 by_peer.setdefault(contact.id, (contact, []))[1].append(obligation.subscription)
         for contact, subscriptions in by_peer.values():
-            self._step.send(contact, Deliver(timed, tuple(subscriptions)))
+            missed = self._spool.missed_by(subscriptions)
+            self._step.send(contact, Deliver(timed, tuple(subscriptions), missed))
         if routed and self._election.super_node is not None:
             self._attempt += 1
-            self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(routed)))
+            missed = self._spool.missed_by(obligation.subscription for obligation in routed)
+            self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(routed), missed))
 
     def on_delivered(self, _: Contact, delivered: Delivered) -> None:
         self._settle(delivered.event, delivered.outcomes)
@@ -193,8 +198,11 @@ class Owning:
         if record.state is not SubscriptionState.ACTIVE:
             return 0
         events = self.recent.wanted(lambda event: matches(record.filter, event), self._step.now)
-        for event in events:
-            self._dispatch(Timed(event, Micros(0)), [Obligation(record.id, record.cluster)])
+        owed = (Obligation(record.id, record.cluster),)
+        for event, age in events:
+            deed = Deed(deed_id(event.id, owed), Timed(event, age), owed, 1, (), self._step.me)
+            if not self.is_finished(deed.id) and deed.id not in self.deeds.held:
+                self.deeds.replicate(self.deeds.take(deed, Kind.KEEP))
         return len(events)
 
     # Time
@@ -202,9 +210,13 @@ class Owning:
     def tick(self) -> None:
         """Pay again what is still owed; give up what is older than the horizon; forget old ids."""
         self._tick += 1
-        for held in list(self.deeds.held.values()):
-            if self._tenure.is_mine(held.key) and self._has_copies(held):
+        mine = [held for held in self.deeds.held.values() if self._tenure.is_mine(held.key)]
+        for held in mine:
+            if self._has_copies(held):
                 self._tend(held)
+        if self._tick % _SPOOL_EVERY_TICKS == 0:
+            for held, id_ in self._spool.overflow(mine):
+                self._settle(held.deed.id.event, ((id_, Outcome.SPOOL_FULL),))
         while self._finished_order and self._finished_order[0][0] <= self._step.now:
             _, forgotten = self._finished_order.popleft()
             self._finished.pop(forgotten, None)

@@ -73,7 +73,7 @@ class Routing:
                 self._step.send(peer, Routed(route.attempt, event, summary.outcomes))
 
         if targets:
-            self.casts.start(EventPayload(route.timed, tuple(targets)), report)
+            self.casts.start(EventPayload(route.timed, tuple(targets), route.missed), report)
 
     # In
 
@@ -92,7 +92,7 @@ class Routing:
         for node, subscriptions in by_peer.items():
             contact = self._contact_of(node)
             if contact is not None:
-                arriving.waiting[node] = (contact, Deliver(payload.timed, tuple(subscriptions)))
+                arriving.waiting[node] = (contact, Deliver(payload.timed, tuple(subscriptions), payload.missed))
         for contact, deliver in arriving.waiting.values():
             self._step.send(contact, deliver)
         if event.guarantee is Guarantee.AT_MOST_ONCE:

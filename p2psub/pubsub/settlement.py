@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from p2psub.casts.cast import Casts, Summary
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Change, ChangeNumber, Stream
-from p2psub.model.content import Subscription, SubscriptionState
+from p2psub.model.content import Subscription, SubscriptionState, pinned_topics
 from p2psub.model.graycode import WHOLE, Prefix, covers
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
 from p2psub.model.messages.casts import ChangePayload, ChangeSummary
@@ -37,6 +37,7 @@ class _Settling:
     change: Change
     is_durable: bool = False
     confirmed: dict[NodeId, None] = field(default_factory=dict)
+    is_refused: bool = False
     retained: int = 0
     sent_tick: int = -_RESEND_TICKS
     casts: list[tuple[CastId, Prefix]] = field(default_factory=list)
@@ -212,10 +213,14 @@ class Settlement:
 
     def _lacking(self, entry: _Settling) -> list[Contact]:
         assert self.grants is not None
+        record = entry.change.subscription
         owners: dict[NodeId, Contact] = {}
-        for key in self._changes.keys(entry.change.subscription.id):
-            owners.update({c.id: c for c in self.grants.must_confirm(key) if c.id not in entry.confirmed})
-        return list(owners.values())
+        for key in self._changes.keys(record.id):
+            owners.update({c.id: c for c in self.grants.must_confirm(key)})
+        if record.replay and self.grants.table is not None and not pinned_topics(record.filter):
+            # What it may want is retained by the owners of all topics, not by the owner of its shard.
+            owners.update({c.id: c for c in self.grants.table.owners})
+        return [contact for node, contact in owners.items() if node not in entry.confirmed]
 
     def on_interest_stored(self, peer: Contact, stored: InterestStored) -> None:
         if self.grants is None or stored.epoch != self.grants.epoch:
@@ -223,6 +228,7 @@ class Settlement:
         entry = self._settling.get(stored.number)
         if entry is not None:
             entry.confirmed[peer.id] = None
+            entry.is_refused |= not stored.granted
             entry.retained += stored.retained
             self._settle_if_stored(entry)
 
@@ -251,7 +257,8 @@ class Settlement:
         del self._settling[number]
         self._advance(number)
         for cast, part in entry.casts:
-            self.casts.answer_locally(cast, ChangeSummary((part,), 1, 0, entry.retained))
+            votes = (0, 1) if entry.is_refused else (1, 0)
+            self.casts.answer_locally(cast, ChangeSummary((part,), *votes, entry.retained))
 
     def _advance(self, number: ChangeNumber) -> None:
         """Extend what is claimed of the table's owners, without gaps."""
@@ -282,7 +289,10 @@ class Settlement:
     def _cast_done(self, own: _Own, summary: Summary) -> None:
         assert isinstance(summary, ChangeSummary)
         own.cast = None
-        if covers(list(summary.covered), WHOLE):
+        if summary.refused and own.change.subscription.state is SubscriptionState.ACTIVE:
+            self._conclude(own, VerdictStatus.REFUSED, ())
+            self._end(own.change.subscription, own.peer)
+        elif covers(list(summary.covered), WHOLE):
             self._conclude(own, VerdictStatus.STABLE, ())
         else:
             own.unreached = self._unreached(summary)

@@ -14,7 +14,7 @@ class Recent:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._events: dict[EventId, tuple[Event, Micros]] = {}
+        self._events: dict[EventId, tuple[Event, Micros, Micros]] = {}
 
     def __len__(self) -> int:
         return len(self._events)
@@ -23,11 +23,11 @@ class Recent:
         """Keep an event if its class asks for it and its time is not over."""
         until = Micros(born_us + event.retain_us)
         if event.retain_us and until > now:
-            self._events[event.id] = (event, until)
+            self._events[event.id] = (event, born_us, until)
             if len(self._events) > self._most:
                 self._events.pop(next(iter(self._events)))
 
-    def wanted(self, wants: Callable[[Event], bool], now: Micros) -> list[Event]:
-        """What is still retained and wanted, oldest first."""
-        self._events = {id_: kept for id_, kept in self._events.items() if kept[1] > now}
-        return [event for event, _ in self._events.values() if wants(event)]
+    def wanted(self, wants: Callable[[Event], bool], now: Micros) -> list[tuple[Event, Micros]]:
+        """What is still retained and wanted, oldest first, each with its age."""
+        self._events = {id_: kept for id_, kept in self._events.items() if kept[2] > now}
+        return [(event, Micros(now - born)) for event, born, _ in self._events.values() if wants(event)]

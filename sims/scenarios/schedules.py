@@ -204,6 +204,28 @@ def late_cluster(stage: Stage, rng: Random) -> None:
     stage.world.agenda.after(rng.randrange(SECOND_US, 15 * SECOND_US), stage.found, cluster)
 
 
+def late_cluster_cut_off(stage: Stage, rng: Random) -> None:
+    """Found a cluster, and cut it off from all others the moment it knows its place: what it lacks it cannot get."""
+    late_cluster(stage, rng)
+    cut: list[ClusterId] = []
+
+    def placed(_: int, record: Record) -> None:
+        host = stage.world.network.host_of(record.node)
+        if host is None or host.cluster is None or record.cluster != host.cluster or cut:
+            return
+        if record.reason is not None and record.reason.startswith("present"):
+            cut.append(host.cluster)
+            stage.world.agenda.after(0, _cut_off, stage, host.cluster)
+
+    stage.world.trace.hook(Kind.DIRECTORY, placed)
+
+
+def _cut_off(stage: Stage, cluster: ClusterId) -> None:
+    hosts = [host for host in stage.world.hosts if host.cluster is not None]
+    pairs = [(one, other) for one in hosts for other in hosts if one.cluster == cluster != other.cluster]
+    stage.saboteur.cut("late_cluster_cut_off", pairs, 10 * SECOND_US)
+
+
 def cluster_loss(stage: Stage, rng: Random) -> None:
     """Lose a whole cluster for good, one whose sibling half is deeper if there is one."""
 
@@ -256,14 +278,19 @@ SCHEDULES: dict[str, Schedule] = {
         wipes_while_clusters_are_apart,
         black_out,
         late_cluster,
+        late_cluster_cut_off,
         cluster_loss,
         publisher_restarts,
         subscriber_restarts,
     )
 }
 
-_NEED_NO_CRASH = frozenset({"join_beside_key", "ring_into_halves", "late_cluster", "super_node_out_of_sight"})
-_NEED_PARTITION = frozenset({"ring_into_halves", "super_node_out_of_sight", "super_node_without_candidates"})
+_NEED_NO_CRASH = frozenset(
+    {"join_beside_key", "ring_into_halves", "late_cluster", "late_cluster_cut_off", "super_node_out_of_sight"}
+)
+_NEED_PARTITION = frozenset(
+    {"ring_into_halves", "late_cluster_cut_off", "super_node_out_of_sight", "super_node_without_candidates"}
+)
 _BY_NAME_ONLY = frozenset({"cluster_loss", "black_out", "wipes_while_clusters_are_apart"})
 """Outside the budget, or a whole campaign of their own."""
 

@@ -43,7 +43,7 @@ def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Publishing, "_send", renamed)
 
 
-@mutant("bound:discharge", "S9", on=APPLICATIONS_COME_AND_GO)
+@mutant("S1", "bound:discharge", on=APPLICATIONS_COME_AND_GO)
 def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     """Rule: also an ended subscription is answered for, else its events are owed for ever. Here nobody answers."""
     take, finish = Delivery._take, Routing._finish

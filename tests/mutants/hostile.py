@@ -64,7 +64,7 @@ REIGNS_FALL = Scenario(
 """The one super-node is wiped while its candidates do not hear it, and nobody else could bring back what it had."""
 
 OWNERS_OUT_OF_SIGHT = Scenario(
-    clusters=1,
+    clusters=2,
     members=7,
     seconds=160.0,
     quiet_seconds=62.0,
@@ -132,14 +132,14 @@ CUBE_UNDER_FIRE = Scenario(
 CLUSTER_COMES_LATE = Scenario(
     clusters=3,
     members=4,
-    seconds=130.0,
+    seconds=110.0,
     quiet_seconds=62.0,
-    faults=("loss",),
-    schedules=("late_cluster",),
+    faults=(),
+    schedules=("late_cluster_cut_off",),
     late_cluster=True,
-    load=Load(subscriptions=40, events_per_second=60.0, churn_per_second=4.0),
+    load=Load(subscriptions=24, events_per_second=20.0, churn_per_second=1.0),
 )
-"""A third cluster is founded under load."""
+"""A third cluster is founded under load, and cut off the moment it has its place."""
 
 APPLICATIONS_COME_AND_GO = Scenario(
     clusters=2,

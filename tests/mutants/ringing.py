@@ -18,13 +18,14 @@ RING = ("S8", "bound:ring_ideal")
 
 @mutant(*RING, on=SMALL_RINGS)
 def pads_short_lists(patch: pytest.MonkeyPatch) -> None:
-    """Rule: no list is ever padded. Here a short one is filled up with remembered contacts, dead or alive."""
+    """Rule: no list is ever padded. Here a short one is filled up with remembered contacts, dead or alive, and us."""
     adopt = Ring._adopt
 
     def padded(self: Ring, successors: list[Contact]) -> None:
         adopt(self, successors)
         known = [c for c in self._clockwise(self.remembered.values()) if c not in self.successors]
-        self.successors += known[: self._config.successors - len(self.successors)]
+        padding = [*known, *[self._step.me] * self._config.successors]
+        self.successors += padding[: self._config.successors - len(self.successors)]
 
     patch.setattr(Ring, "_adopt", padded)
 
@@ -65,7 +66,7 @@ def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Roles, "_probe_for_other_reign", lambda self: None)
 
 
-@mutant("S10", "S9", "bound:outbox", "bound:discharge", "bound:stable", on=RINGS_PART_AND_FALL)
+@mutant("S1", "S9", "S10", "bound:stable", "conservation", on=RINGS_PART_AND_FALL)
 def follows_any_epoch(patch: pytest.MonkeyPatch) -> None:
     """Rule: a member follows the highest epoch it has heard of. Here it follows whoever spoke last."""
     follow = Election.follow

@@ -9,7 +9,7 @@ from p2psub.model.content import Timed
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, SubscriptionId
 from p2psub.model.messages.base import Lane, Message
-from p2psub.model.outcomes import Outcome
+from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.places import Entry
 
 
@@ -20,10 +20,11 @@ class ChangePayload(Message, frozen=True):
 
 
 class EventPayload(Message, frozen=True):
-    """Multicast: an event, and per target cluster the matched subscriptions."""
+    """Multicast: an event, and per target cluster the matched subscriptions; `missed` as in `Deliver`."""
 
     timed: Timed
     targets: tuple[tuple[ClusterId, Prefix, tuple[SubscriptionId, ...]], ...]
+    missed: tuple[Missed, ...] = ()
 
 
 class ChangeSummary(Message, frozen=True):

@@ -11,7 +11,7 @@ from p2psub.model.changes import Vector
 from p2psub.model.content import Event, Subscription, Timed
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.messages.base import Lane, Message
-from p2psub.model.outcomes import Outcome, PublishOutcome, VerdictStatus
+from p2psub.model.outcomes import Missed, Outcome, PublishOutcome, VerdictStatus
 
 
 class Subscribe(Message, frozen=True):
@@ -133,6 +133,7 @@ class Route(Message, frozen=True):
     attempt: int
     timed: Timed
     owed: tuple[Obligation, ...]
+    missed: tuple[Missed, ...] = ()
 
 
 class Routed(Message, frozen=True):
@@ -144,11 +145,15 @@ class Routed(Message, frozen=True):
 
 
 class Deliver(Message, frozen=True):
-    """The event, for these subscriptions of the receiving peer; repeated until every one has an outcome."""
+    """The event, for these subscriptions of the receiving peer; repeated until every one has an outcome.
+
+    `missed` tells of events that never come because their owner's spool was full; repeated with every delivery.
+    """
 
     lane: ClassVar[Lane] = Lane.CONTENT
     timed: Timed
     subscriptions: tuple[SubscriptionId, ...]
+    missed: tuple[Missed, ...] = ()
 
 
 class Delivered(Message, frozen=True):

@@ -1,0 +1,20 @@
+"""The vote in every subscription's convergecast: may this cluster's owner carry one more subscription?"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from p2psub.model.content import Subscription
+
+
+class Policy(Protocol):
+    """Decides on one subscription at the owner of its key; asked once per storing."""
+
+    def grants(self, subscription: Subscription) -> bool: ...
+
+
+class AdmitAll:
+    """Everybody is welcome: the policy until capacity is counted."""
+
+    def grants(self, subscription: Subscription) -> bool:
+        return True
