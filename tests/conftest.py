@@ -1,11 +1,15 @@
 """Hypothesis repeats itself: the same examples on every machine, so that a red test is red for everybody.
 
-`pytest --hypothesis-profile=explore` looks at new ones.
+`pytest --hypothesis-profile=explore` looks at new ones. What simulations show is printed at the end of every run.
 """
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+SHOWN = {"campaign": "simulated overlays", "mutant": "mutants, and what killed them"}
+"""Properties that tests record, and the headings under which they are shown."""
 
 settings.register_profile(
     "house",
@@ -17,3 +21,14 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("house"), derandomize=False, max_examples=2_000)
 settings.load_profile("house")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests recorded about simulations; properties also come back from the processes of xdist."""
+    reports = [report for several in terminalreporter.stats.values() for report in several]
+    for name, heading in SHOWN.items():
+        said = [text for report in reports for key, text in getattr(report, "user_properties", ()) if key == name]
+        if said:
+            terminalreporter.section(heading)
+            for text in sorted(said):
+                terminalreporter.line(str(text))

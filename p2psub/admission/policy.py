@@ -1,4 +1,4 @@
-"""The vote in every subscription's convergecast: may this cluster's owner carry one more subscription?"""
+"""The vote in every subscription's convergecast: whether a key's owner can carry one more subscription."""
 
 from __future__ import annotations
 

@@ -210,9 +210,7 @@ class Casts:
     def on_answer(self, peer: Contact, answer: Answer) -> None:
         cast = self._cast_with_half(answer.id, answer.subcube)
         if cast is None or cast.halves[answer.subcube].summary is not None:
-            self._step.record(
-                Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason="late_answer"
-            )
+            self._step.record(Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason="late_answer")
             return
         cast.halves[answer.subcube].summary = answer.summary
         self._finish_if_whole(cast)

@@ -88,7 +88,7 @@ def key_of_shard(shard: int) -> Key:
 
 
 def is_between(low: Place, place: Place, high: Place) -> bool:
-    """Whether `place` lies strictly inside the clockwise walk from `low` to `high`; `low == high` is the whole circle."""
+    """Whether `place` lies strictly inside the clockwise walk from `low` to `high`; equal ends: the whole circle."""
     if low < high:
         return low < place < high
     return place > low or place < high if low != high else place != low

@@ -1,7 +1,7 @@
 """The only sender: every message waits here, in a lane of its link, until the link can take it.
 
-Liveness goes first, then control. Content leaves in the order of the link's discipline; bulk gets a tenth of the link while
-content waits, and never goes ahead of the first two.
+Liveness goes first, then control. Content leaves in the order of the link's discipline; bulk gets a tenth of the link
+while content waits, and never goes ahead of the first two.
 """
 
 from __future__ import annotations

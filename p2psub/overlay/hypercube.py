@@ -254,7 +254,12 @@ class Hypercube:
             if deepest.cluster == entry.cluster:
                 self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
                 left = Entry(
-                    ClusterId(f"{entry.cluster}^{entry.version}"), entry.prefix, 1, entry.super_node, entry.epoch, 0,
+                    ClusterId(f"{entry.cluster}^{entry.version}"),
+                    entry.prefix,
+                    1,
+                    entry.super_node,
+                    entry.epoch,
+                    0,
                     Standing.LOST,
                 )
                 # Our old prefix becomes a vacancy beside our twin, which absorbs it like any other.

@@ -1,10 +1,12 @@
 """The Chord ring of one cluster, maintained by Zave's corrected rules (2017).
 
-A joiner copies its predecessor's whole successor list. A stabilisation has two steps: adopt the successor's list, then,
-if the successor knows a closer member, adopt that one's list. Rectify replaces only a worse or dead predecessor, and
-every completed stabilisation notifies. No list is ever padded: a short list says that the ring is small.
+A joiner copies its predecessor's whole successor list. A stabilisation has two steps: adopt the successor's list,
+then, if the successor knows a closer member, adopt that one's list. Rectify replaces only a worse or dead
+predecessor, and every completed stabilisation notifies. No list is ever padded: a short list says that the ring is
+small.
 
-A ring of r or fewer members cannot keep these rules' invariant; in that *small ring* the super-node hands out the lists.
+A ring of r or fewer members cannot keep these rules' invariant; in that *small ring* the super-node hands out the
+lists.
 """
 
 from __future__ import annotations

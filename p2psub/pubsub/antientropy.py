@@ -1,12 +1,10 @@
 """Super-nodes compare what changes they hold, and give each other what is missing.
 
-A digest rides on every cube report. Differing digests start an exchange of vectors and batches, which ends when both hold
-the same. That is how a healed cut, a lost cast or a new cluster ends with the full set of subscriptions.
+A digest rides on every cube report. Differing digests start an exchange of vectors and batches, which ends when both
+hold the same. That is how a healed cut, a lost cast or a new cluster ends with the full set of subscriptions.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from p2psub.config import CubeConfig
 from p2psub.model.changes import Vector
@@ -26,13 +24,11 @@ class AntiEntropy:
         config: CubeConfig,
         changes: ChangeSet,
         settlement: Settlement,
-        completed: Callable[[], None],
     ) -> None:
         self._step = step
         self._config = config
         self._changes = changes
         self._settlement = settlement
-        self._completed = completed
 
     def offer(self, peer: Contact) -> None:
         """Show what we hold; the peer answers with what we lack."""
@@ -41,8 +37,8 @@ class AntiEntropy:
     def on_cube_report(self, peer: Contact, report: CubeReport) -> None:
         if report.vector != self._changes.digest:
             self.offer(peer)
-        elif report.complete and not self._settlement.is_complete:
-            self._completed()
+        else:
+            self._settlement.is_complete |= report.complete
 
     def on_vector_offer(self, peer: Contact, offer: VectorOffer) -> None:
         missing = self._changes.missing_in(dict(offer.vector), self._config.batch_changes_max)
@@ -55,8 +51,8 @@ class AntiEntropy:
         if not self._changes.contains(batch.vector):
             if batch.changes:
                 self.offer(peer)
-        elif batch.complete and not self._settlement.is_complete:
-            self._completed()
+        else:
+            self._settlement.is_complete |= batch.complete
         if self._changes.missing_in(dict(batch.vector), 1):
             self._give(peer, batch.vector)
 

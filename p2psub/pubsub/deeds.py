@@ -1,9 +1,9 @@
 """Holding events that are owed: copies, hand-over and give-back, all by one rule.
 
-A deed is an event with what it owes. Whoever holds a deed makes sure that the present owner of its key holds it; the owner
-makes sure that the members after it do. `Keep` asks for a copy, `Kept` states a durable one. A deed is let go only when it
-owes nothing, or when the owner holds it and we are not among its holders. Any table change starts this anew, since a
-member may have come back without its disk.
+A deed is an event with what it owes. Whoever holds a deed makes sure that the present owner of its key holds it; the
+owner makes sure that the members after it do. `Keep` asks for a copy, `Kept` states a durable one. A deed is let go
+only when it owes nothing, or when the owner holds it and we are not among its holders. Any table change starts this
+anew, since a member may have come back without its disk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.pubsub.tenure import Tenure
 
-_ROOM = "deed"
+DEED_ROOM = "deed"
 _DEEDS_PER_MESSAGE = 64
 _STALE_TICKS = 60
 """A replica that has heard nothing of a deed for this long asks its owner whether it is discharged. A guess: 30 H."""
@@ -85,7 +85,7 @@ class Deeds:
     def take(self, deed: Deed, kind: Kind) -> Held:
         """Hold a deed, and say so in the trace once it is durable."""
         held = self._hold(deed)
-        self._step.write(_ROOM, deed.id, deed)
+        self._step.write(DEED_ROOM, deed.id, deed)
         self._step.when_durable(lambda: self._note_durable(held, kind))
         return held
 
@@ -196,7 +196,7 @@ class Deeds:
 
     def _let_go(self, id_: DeedId) -> None:
         if self.held.pop(id_, None) is not None:
-            self._step.write(_ROOM, id_, None)
+            self._step.write(DEED_ROOM, id_, None)
             del self._by_event[id_.event][id_]
             if not self._by_event[id_.event]:
                 del self._by_event[id_.event]

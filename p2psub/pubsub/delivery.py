@@ -144,9 +144,7 @@ class Delivery:
             self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="ended")
             return Outcome.ENDED
         if (id_, event.id) in self._given:
-            self._step.record(
-                Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason="delivered_before"
-            )
+            self._step.record(Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason="delivered_before")
             return Outcome.DELIVERED
         if wanted.record.state is SubscriptionState.ENDED or wanted.status is VerdictStatus.REFUSED:
             self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="unsubscribed")

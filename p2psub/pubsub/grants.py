@@ -1,8 +1,9 @@
 """The super-node's side of tenure: tables, their transfer, and who must confirm a change.
 
-A new table comes into force only when every member whose arc changed holds its part of the match index. While it is under
-way, and until every member of an older table obeys the new one or its lease has run out, a change must be stored by
-everybody who might answer for its key: so nobody acknowledges an event without a subscription that is called stable.
+A new table comes into force only when every member whose arc changed holds its part of the match index. While it is
+under way, and until every member of an older table obeys the new one or its lease has run out, a change must be
+stored by everybody who might answer for its key: so nobody acknowledges an event without a subscription that is
+called stable.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from p2psub.model.places import Table, TableVersion
 from p2psub.model.step import Step
 from p2psub.pubsub.tenure import Tenure
 
-
 _STAGED_MAX = 4
 """Tables under way at a time: one, and a few that were overtaken."""
 

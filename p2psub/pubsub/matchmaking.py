@@ -80,9 +80,7 @@ class Matchmaking:
         elif owner is not None and self.cluster is not None:
             self._step.send(owner, MatchAsk(self.cluster, shard, event))
 
-    def _take(
-        self, gathering: Gathering, shard: int, matches: list[Obligation], vector: dict[Stream, int]
-    ) -> None:
+    def _take(self, gathering: Gathering, shard: int, matches: list[Obligation], vector: dict[Stream, int]) -> None:
         gathering.shards.pop(shard, None)
         gathering.matches.update(dict.fromkeys(matches))
         gathering.vectors.append(vector)

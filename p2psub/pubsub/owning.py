@@ -1,7 +1,7 @@
 """The owner of a topic: takes publishes, acknowledges copies, pays what is owed.
 
-An event is acknowledged when enough members hold it with everything it owes. From then on it is undischarged until every
-matched subscription has an outcome, whoever the owner is by then.
+An event is acknowledged when enough members hold it with everything it owes. From then on it is undischarged until
+every matched subscription has an outcome, whoever the owner is by then.
 """
 
 from __future__ import annotations

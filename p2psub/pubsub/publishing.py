@@ -78,9 +78,7 @@ class Publishing:
         outcome = acknowledged.outcome
         waiting = self._outbox.pop(outcome.event, None)
         if waiting is not None:
-            self._step.record(
-                Kind.ACKNOWLEDGE, event=outcome.event, copies=outcome.copies, count=outcome.matched
-            )
+            self._step.record(Kind.ACKNOWLEDGE, event=outcome.event, copies=outcome.copies, count=outcome.matched)
             self._step.effects.append(Reply(waiting.command, outcome))
 
     def on_not_owner(self, _: Contact, refused: NotOwner) -> None:

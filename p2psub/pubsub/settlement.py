@@ -1,8 +1,8 @@
 """The super-node's book of changes: numbering, holding, settling, verdicts.
 
-A change is *held* when the first candidates have it too, so that it outlives the super-node. It is *settled* here when it
-is held and everybody who may answer for its keys has stored it. A cast is answered when the change is settled; when every
-cluster has answered, the subscription is stable.
+A change is *held* when the first candidates have it too, so that it outlives the super-node. It is *settled* here
+when it is held and everybody who may answer for its keys has stored it. A cast is answered when the change is
+settled; when every cluster has answered, the subscription is stable.
 """
 
 from __future__ import annotations
@@ -155,9 +155,7 @@ class Settlement:
         self._step.write(CHANGE_ROOM, change.number, change)
         if self.grants is not None:
             entry = self._settling[change.number] = _Settling(change)
-            self._step.record(
-                Kind.CHANGE, number=change.number, cluster=self.grants.cluster, epoch=self.grants.epoch
-            )
+            self._step.record(Kind.CHANGE, number=change.number, cluster=self.grants.cluster, epoch=self.grants.epoch)
             self._step.when_durable(lambda: self._note_durable(entry))
             self._stream()
             self._store(entry)
@@ -351,4 +349,3 @@ class Settlement:
 def claims_on_takeover(heard: dict[Stream, int], own: dict[Stream, int]) -> dict[Stream, int]:
     """What a new super-node may claim at once: what the last one claimed, as far as it holds it itself."""
     return {stream: min(n, own.get(stream, 0)) for stream, n in heard.items() if own.get(stream, 0)}
-

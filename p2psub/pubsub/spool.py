@@ -1,4 +1,4 @@
-"""Undelivered events of one owner: a byte limit per target cluster, the oldest make room, and nobody is left unaware."""
+"""Undelivered events of one owner: a byte limit per target cluster; the oldest make room, and nobody is unaware."""
 
 from __future__ import annotations
 

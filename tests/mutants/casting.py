@@ -28,12 +28,6 @@ def walks_dimensions_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(spread, "halves", below)
 
 
-@mutant("S11", "bound:stable", on=CUBE_UNDER_FIRE)
-def never_sends_a_cast_again(patch: pytest.MonkeyPatch) -> None:
-    """Rule: a half nobody took custody of is sent again. Here it is sent once."""
-    patch.setattr(Casts, "_is_stuck", lambda self, slot: False)
-
-
 @mutant("S1", "conservation", on=CUBE_UNDER_FIRE)
 def takes_custody_for_delivery(patch: pytest.MonkeyPatch) -> None:
     """Rule: custody only says who holds a half now. Here it counts as delivered to all subscriptions there."""

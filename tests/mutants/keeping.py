@@ -71,7 +71,7 @@ def replicas_drop_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Deeds, "tick", dropping)
 
 
-@mutant("S1", "S9", "conservation", on=DEBTS_LAST)
+@mutant("S1", "S9", "conservation", on=DEBTS_LAST, first=3)
 def trusts_old_holders_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new table starts the copies anew, since a member may be back without its disk. Here they count on."""
     tick = Deeds.tick
@@ -89,7 +89,7 @@ def new_owner_pays_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Owning, "_tend", lambda self, held: None)
 
 
-@mutant("S1", "conservation", on=LIGHTS_OUT)
+@mutant("S1", "conservation", on=LIGHTS_OUT, first=2, seeds=1)
 def restarts_without_its_deeds(patch: pytest.MonkeyPatch) -> None:
     """Rule: what was durable is still held after a restart. Here the disk is not read."""
 
@@ -100,7 +100,7 @@ def restarts_without_its_deeds(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Deeds, "recover", nothing)
 
 
-@mutant("S1", on=RINGS_PART_AND_FALL)
+@mutant("S1", on=RINGS_PART_AND_FALL, first=1)
 def names_a_deed_by_its_event(patch: pytest.MonkeyPatch) -> None:
     """Rule: two owners parted by a cut each pay what they owe. Here the discharge of one is that of both."""
 

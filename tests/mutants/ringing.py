@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2psub.model.ids import ClusterId, Contact, Epoch
+from p2psub.model.messages.cluster import Reign, Takeover
 from p2psub.model.messages.ring import Found, Neighbourhood
 from p2psub.node.roles import Roles
 from p2psub.overlay.election import Election
@@ -66,20 +67,26 @@ def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Roles, "_probe_for_other_reign", lambda self: None)
 
 
-@mutant("S1", "S9", "S10", "bound:stable", "conservation", on=RINGS_PART_AND_FALL)
+@mutant("S1", "S9", "S10", "bound:stable", "conservation", on=RINGS_PART, first=1)
 def follows_any_epoch(patch: pytest.MonkeyPatch) -> None:
     """Rule: a member follows the highest epoch it has heard of. Here it follows whoever spoke last."""
-    follow = Election.follow
+    on_reign, on_takeover = Roles.on_reign, Roles.on_takeover
 
-    def any_epoch(self: Election, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> bool:
-        if cluster == self.cluster and epoch < self.epoch:
-            self.epoch = epoch
-            if self.super_node is not None and self.super_node.id != super_node.id:
-                self.super_node = None
-        return follow(self, cluster, epoch, super_node)
+    def forget_higher(self: Roles, said: Reign | Takeover) -> None:
+        election = self.election
+        if said.cluster == election.cluster and said.epoch < election.epoch:
+            election.epoch = said.epoch._replace(counter=said.epoch.counter - 1)
 
-    patch.setattr(Election, "follow", any_epoch)
-    patch.setattr(Roles, "_correct", lambda self, peer: None)
+    def reigned(self: Roles, peer: Contact, reign: Reign) -> None:
+        forget_higher(self, reign)
+        on_reign(self, peer, reign)
+
+    def taken_over(self: Roles, peer: Contact, takeover: Takeover) -> None:
+        forget_higher(self, takeover)
+        on_takeover(self, peer, takeover)
+
+    patch.setattr(Roles, "on_reign", reigned)
+    patch.setattr(Roles, "on_takeover", taken_over)
 
 
 @mutant(*RING, "S1", "S10", on=RINGS_PART)

@@ -28,7 +28,7 @@ class Report(Message, frozen=True):
 
 
 class Reign(Message, frozen=True):
-    """The super-node's answer: it rules, and the reporter's lease runs on. What the reporter has already is left out."""
+    """The super-node's answer: it rules, and the reporter's lease runs on. What the reporter has is left out."""
 
     lane: ClassVar[Lane] = Lane.LIVENESS
     cluster: ClusterId

@@ -1,4 +1,7 @@
-"""Between super-nodes: reports on every beat, the directory, anti-entropy of changes, splits. The bootstrap speaks the directory part."""
+"""Between super-nodes: reports on every beat, the directory, anti-entropy, splits.
+
+The bootstrap speaks the directory part.
+"""
 
 from __future__ import annotations
 

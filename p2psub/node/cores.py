@@ -1,0 +1,147 @@
+"""All cores of one node, wired together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from p2psub.admission.policy import Policy
+from p2psub.casts.cast import Casts, Payload
+from p2psub.config import NodeConfig
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
+from p2psub.model.messages.casts import ChangePayload
+from p2psub.model.step import Step
+from p2psub.node.egress import Egress
+from p2psub.overlay.directory import Directory
+from p2psub.overlay.election import Election
+from p2psub.overlay.hypercube import Hypercube
+from p2psub.overlay.liveness import Liveness
+from p2psub.overlay.lookup import Lookups
+from p2psub.overlay.ring import Ring
+from p2psub.overlay.roster import Roster
+from p2psub.pubsub.antientropy import AntiEntropy
+from p2psub.pubsub.changes import ChangeSet
+from p2psub.pubsub.deeds import Deeds
+from p2psub.pubsub.delivery import Delivery
+from p2psub.pubsub.interests import Interests
+from p2psub.pubsub.matchmaking import Matchmaking
+from p2psub.pubsub.owning import Owning
+from p2psub.pubsub.publishing import Publishing
+from p2psub.pubsub.routing import Routing
+from p2psub.pubsub.settlement import Settlement
+from p2psub.pubsub.tenure import Tenure
+from p2psub.queueing.fcfs import FirstComeFirstServed
+
+
+@dataclass(slots=True)
+class Cores:
+    """One field per core; every one of them writes into the same step."""
+
+    step: Step
+    config: NodeConfig
+    egress: Egress
+    liveness: Liveness
+    ring: Ring
+    lookups: Lookups
+    election: Election
+    roster: Roster
+    directory: Directory
+    cube: Hypercube
+    casts: Casts
+    changes: ChangeSet
+    tenure: Tenure
+    settlement: Settlement
+    antientropy: AntiEntropy
+    interests: Interests
+    matchmaking: Matchmaking
+    deeds: Deeds
+    owning: Owning
+    routing: Routing
+    publishing: Publishing
+    delivery: Delivery
+
+    def enter_cluster(self, cluster: ClusterId) -> None:
+        """Everything a member holds belongs to one cluster."""
+        self.deeds.cluster = self.matchmaking.cluster = cluster
+
+    def known_members(self) -> list[Contact]:
+        """Everybody we know of in our cluster, ourselves included."""
+        owners = () if self.tenure.table is None else self.tenure.table.owners
+        known = {contact.id: contact for contact in (self.step.me, *owners, *self.ring.remembered.values())}
+        return [known[node] for node in sorted(known)]
+
+
+@dataclass(slots=True)
+class _LocalPart:
+    """What a cast means here: a change is settled, an event is handed to its subscribers."""
+
+    settlement: Settlement
+    routing: Routing
+
+    def take(self, cast: CastId, payload: Payload, part: Prefix) -> None:
+        if isinstance(payload, ChangePayload):
+            self.settlement.take(cast, payload.change, part)
+        else:
+            self.routing.take(cast, payload)
+
+
+def assemble(step: Step, config: NodeConfig, policy: Policy) -> Cores:
+    """Make the cores of a node that has just started."""
+    liveness, directory = Liveness(step, config.liveness), Directory()
+    ring = Ring(step, config.ring, liveness)
+    lookups = Lookups(step, config.ring, ring)
+    election, roster = Election(step, config.cluster), Roster(step, config.cluster)
+    changes = ChangeSet(config.pubsub.shards)
+    tenure = Tenure(step, config.cluster, config.tick_us)
+    contact_of = _finder(step, roster, tenure, ring)
+    cube = Hypercube(step, config.cube, directory, election, liveness, changes.as_vector)
+    settlement = Settlement(step, config, changes, roster, directory)
+    routing = Routing(step, changes, directory, election, contact_of)
+    casts = Casts(step, config.cube, cube, directory, liveness, _LocalPart(settlement, routing))
+    settlement.casts = routing.casts = casts
+    owning = Owning(step, config.pubsub, tenure, election, contact_of)
+    interests = Interests(step, config.pubsub, tenure, policy, owning.replay)
+    owning.matchmaking = Matchmaking(step, config.pubsub, tenure, interests, owning.store)
+    holders = config.ring.successors + 1
+    owning.deeds = Deeds(step, config.pubsub, tenure, holders, owning.is_finished, owning.finish, owning.copied)
+    return Cores(
+        step=step,
+        config=config,
+        egress=Egress(step, config.egress, FirstComeFirstServed),
+        liveness=liveness,
+        ring=ring,
+        lookups=lookups,
+        election=election,
+        roster=roster,
+        directory=directory,
+        cube=cube,
+        casts=casts,
+        changes=changes,
+        tenure=tenure,
+        settlement=settlement,
+        antientropy=AntiEntropy(step, config.cube, changes, settlement),
+        interests=interests,
+        matchmaking=owning.matchmaking,
+        deeds=owning.deeds,
+        owning=owning,
+        routing=routing,
+        publishing=Publishing(step, config.pubsub, lookups),
+        delivery=Delivery(step, config.pubsub, election),
+    )
+
+
+def _finder(step: Step, roster: Roster, tenure: Tenure, ring: Ring) -> Callable[[NodeId], Contact | None]:
+    """Where a member of our cluster can be reached: by its reports, our table, or memory."""
+
+    def contact_of(node: NodeId) -> Contact | None:
+        if node == step.me.id:
+            return step.me
+        member = roster.members.get(node)
+        if member is not None:
+            return member.contact
+        owners = () if tenure.table is None else tenure.table.owners
+        known = next((contact for contact in owners if contact.id == node), None)
+        return known or ring.remembered.get(node)
+
+    return contact_of

@@ -1,0 +1,196 @@
+"""What a node does as a super-node: it grants, numbers, votes, and speaks for its cluster in the cube."""
+
+from __future__ import annotations
+
+from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.instants import Micros
+from p2psub.model.messages.cluster import IndexHeld, Reign, Report
+from p2psub.model.messages.cube import CubeReport
+from p2psub.model.messages.pubsub import Subscribe
+from p2psub.node.cores import Cores
+from p2psub.pubsub.grants import Grants
+from p2psub.pubsub.settlement import claims_on_takeover
+
+_FILL_PATIENCE_TICKS = 60
+"""A super-node that took over without the state, and finds nobody who has it, goes on with what it has."""
+
+
+class Ruling:
+    """One reign after another, if it comes to that; between them `grants` is None."""
+
+    def __init__(self, cores: Cores, contacts: tuple[Contact, ...]) -> None:
+        self._cores = cores
+        self._step = cores.step
+        self._contacts = contacts
+        self._tick = 0
+        self._incomplete_ticks = 0
+        self.grants: Grants | None = None
+
+    # Beginning and ending
+
+    def begin(self, cluster: ClusterId, is_complete: bool) -> None:
+        """Rule from now on. `is_complete`: we hold every change our cluster ever answered for."""
+        cores, config = self._cores, self._cores.config
+        cores.casts.abandon()
+        cores.election.rule(cluster)
+        cores.enter_cluster(cluster)
+        if not cores.ring.is_joined:
+            cores.ring.found(cluster)
+        cores.roster.restart(cores.known_members())
+        claims = claims_on_takeover(cores.tenure.vector, cores.changes.vector)
+        grants = Grants(
+            self._step,
+            config.cluster,
+            config.cube,
+            config.tick_us,
+            cores.roster,
+            cores.changes,
+            cluster,
+            cores.election.epoch,
+            vector=claims,
+        )
+        if cores.tenure.table is not None:
+            grants.quarantine_until_us = Micros(self._step.now + grants.lease_us)
+        self.grants = grants
+        self._incomplete_ticks = 0
+        cores.settlement.reign(grants, is_complete)
+
+    def announce(self) -> None:
+        """Tell everybody we know of in the cluster who rules."""
+        for contact in self._cores.known_members():
+            if contact.id != self._step.me.id:
+                self._step.send(contact, self._cores.election.announcement())
+
+    def end(self, successor: Contact) -> None:
+        """Step down; what we numbered must not be lost with our reign."""
+        cores = self._cores
+        cores.casts.abandon()
+        cores.settlement.abdicate()
+        cores.roster.restart([])
+        self.grants = None
+        cores.antientropy.offer(successor)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether our cluster stands in the cube: a filling one acknowledges nothing and numbers nothing."""
+        return self._cores.cube.entry is not None and self._cores.settlement.is_complete
+
+    # Time
+
+    def tick(self, is_beat: bool) -> None:
+        """One tick of our reign."""
+        grants, cores = self.grants, self._cores
+        assert grants is not None
+        self._tick += 1
+        cores.roster.tick()
+        if self._tick % cores.config.ring.merge_every_ticks == 0:
+            self._probe_for_other_reign()
+        self._hand_out_small_ring(grants.cluster)
+        if cores.settlement.is_complete:
+            if grants.tick():
+                cores.settlement.table_changed()
+            if self.is_placed:
+                self._grant_myself(grants)
+        else:
+            self._fill()
+        cores.settlement.tick()
+        cores.cube.tick()
+        cores.casts.tick()
+        if cores.cube.entry is None:
+            if is_beat:
+                self._seek_place(grants)
+        elif is_beat:
+            cores.cube.speak(len(cores.roster.members) + 1)
+            cores.cube.beat(cores.changes.digest, cores.settlement.is_complete, self._contacts)
+
+    def _probe_for_other_reign(self) -> None:
+        """Tell a remembered peer that does not report to us, in turn, who rules: after a cut, it may follow another."""
+        cores = self._cores
+        strangers = [c for c in cores.ring.remembered.values() if c.id not in cores.roster.members]
+        if strangers:
+            self._step.send(strangers[self._tick % len(strangers)], cores.election.announcement())
+
+    def _hand_out_small_ring(self, cluster: ClusterId) -> None:
+        cores = self._cores
+        small = cores.roster.small_ring(cores.config.ring.successors)
+        if small:
+            cores.ring.take_small_list(cluster, small)
+        elif cores.ring.is_small:
+            cores.ring.outgrow_small()
+
+    def _grant_myself(self, grants: Grants) -> None:
+        cores, table = self._cores, grants.table
+        if table is None:
+            return
+        if table.version != cores.tenure.version and cores.interests.adopt(table):
+            cores.tenure.adopt(table)
+        if table.version == cores.tenure.version:
+            cores.tenure.renew(self._step.now, dict(grants.vector))
+
+    # The cube
+
+    def _fill(self) -> None:
+        """Neighbours give us the change set; if there is nobody to get it from, go on with what we have."""
+        self._incomplete_ticks += 1
+        if self._incomplete_ticks > _FILL_PATIENCE_TICKS and self._cores.cube.entry is not None:
+            self._cores.settlement.is_complete = True
+
+    def _seek_place(self, grants: Grants) -> None:
+        """Founders, and clusters whose prefix went to another: get half of somebody's prefix and fill up."""
+        cores = self._cores
+        giver, granted = cores.cube.giver(), cores.cube.granted
+        if granted is None or giver is None:
+            cores.cube.ask_for_split(grants.cluster)
+        elif not cores.changes.contains(granted.vector):
+            cores.cube.ask_for_split(grants.cluster)
+            cores.antientropy.offer(giver)
+        else:
+            cores.settlement.is_complete = True
+            if grants.table is not None and all(grants.vector.get(s, 0) >= n for s, n in granted.vector):
+                cores.cube.report_filled(giver)
+
+    def on_cube_report(self, peer: Contact, report: CubeReport) -> None:
+        """A neighbour compares directories and changes with us."""
+        self._cores.cube.on_cube_report(peer, report)
+        if self._cores.election.rules:
+            self._cores.antientropy.on_cube_report(peer, report)
+
+    # Our members
+
+    def on_subscribe(self, peer: Contact, asked: Subscribe) -> None:
+        if self._cores.election.rules and self.is_placed:
+            self._cores.settlement.on_subscribe(peer, asked)
+
+    def on_index_held(self, peer: Contact, held: IndexHeld) -> None:
+        if self.grants is not None:
+            self.grants.on_index_held(peer, held)
+
+    def take_report(self, grants: Grants, peer: Contact, report: Report) -> None:
+        """A member reports: note it, and tell it everything it does not have yet."""
+        cores = self._cores
+        cores.ring.remember(peer)
+        if cores.roster.report(peer, report):
+            cores.settlement.end_older(peer, report.incarnation)
+            cores.settlement.forget(peer.id)
+        if report.lacks_index:
+            grants.forget_index(peer.id)
+        cores.settlement.heard(peer.id)
+        self._step.send(peer, self._reign(grants, peer, report))
+
+    def _reign(self, grants: Grants, peer: Contact, report: Report) -> Reign:
+        cores = self._cores
+        is_entitled = self.is_placed and grants.is_entitled(peer.id, report.incarnation)
+        table = grants.table if is_entitled else None
+        has_table = table is not None and report.table == table.version
+        knows_directory = report.directory == cores.directory.digest
+        return Reign(
+            cluster=grants.cluster,
+            epoch=grants.epoch,
+            sent_us=report.sent_us,
+            candidates=tuple(cores.roster.candidates),
+            small_ring=cores.roster.small_ring(cores.config.ring.successors),
+            table=None if has_table else table,
+            table_version=None if table is None else table.version,
+            settled=None if grants.digest == report.settled else tuple(sorted(grants.vector.items())),
+            directory=() if knows_directory else cores.directory.entries(),
+        )
