@@ -14,9 +14,9 @@ class LivenessConfig:
 
     ping_after_ticks: int = 3
     """A watched peer silent for this long is pinged on every tick."""
-    suspect_after_ticks: int = 5
+    suspect_after_ticks: int = 4
     """Then two witnesses are asked on every tick too."""
-    dead_after_ticks: int = 8
+    dead_after_ticks: int = 7
     """Silent towards us and all witnesses for this long: dead."""
     unreachable_after_ticks: int = 20
     """Silent towards us though witnesses hear it: dead to us alone."""

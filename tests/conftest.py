@@ -26,6 +26,7 @@ settings.load_profile("house")
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what tests recorded about simulations; properties also come back from the processes of xdist."""
     reports = [report for several in terminalreporter.stats.values() for report in several]
+    reports = [report for report in reports if getattr(report, "when", None) == "call"]
     for name, heading in SHOWN.items():
         said = [text for report in reports for key, text in getattr(report, "user_properties", ()) if key == name]
         if said:

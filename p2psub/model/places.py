@@ -65,6 +65,12 @@ class Table(msgspec.Struct, frozen=True, array_like=True):
             return None
         return self.owners[place - 1].id
 
+    def after(self, node: NodeId) -> Contact:
+        """The member that follows `node` clockwise."""
+        place = self._index_of(node)
+        is_member = place < len(self.owners) and self.owners[place].id == node
+        return self.owners[(place + is_member) % len(self.owners)]
+
     def _index_of(self, place: Place) -> int:
         return bisect_left(self.owners, place, key=_id_of)
 

@@ -145,6 +145,7 @@ class NodeCore:
         if self._disk is not None:
             self._recover(self._disk)
             self._disk = None
+            self._cores.interests.start()
             step.record(Kind.START)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:

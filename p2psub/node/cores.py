@@ -11,6 +11,7 @@ from p2psub.config import NodeConfig
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
 from p2psub.model.messages.casts import ChangePayload
+from p2psub.model.places import Table
 from p2psub.model.step import Step
 from p2psub.node.egress import Egress
 from p2psub.overlay.directory import Directory
@@ -65,6 +66,19 @@ class Cores:
         """Everything a member holds belongs to one cluster."""
         self.deeds.cluster = self.matchmaking.cluster = cluster
 
+    def adopt_table(self, table: Table) -> bool:
+        """Obey a table of our super-node's, if we hold the index for it.
+
+        Its members are whom we look for later, and the next of them may be a closer successor than the ring told us.
+        """
+        self.ring.remember(*table.owners)
+        self.ring.consider(table.after(self.step.me.id))
+        if not self.interests.adopt(table):
+            return False
+        self.tenure.adopt(table)
+        self.step.write("membership", ("contacts",), tuple(self.known_members()))
+        return True
+
     def known_members(self) -> list[Contact]:
         """Everybody we know of in our cluster, ourselves included."""
         owners = () if self.tenure.table is None else self.tenure.table.owners
@@ -101,7 +115,7 @@ def assemble(step: Step, config: NodeConfig, policy: Policy) -> Cores:
     casts = Casts(step, config.cube, cube, directory, liveness, _LocalPart(settlement, routing))
     settlement.casts = routing.casts = casts
     owning = Owning(step, config.pubsub, tenure, election, contact_of)
-    interests = Interests(step, config.pubsub, tenure, policy, owning.replay)
+    interests = Interests(step, config.pubsub, tenure, election, policy, owning.replay)
     owning.matchmaking = Matchmaking(step, config.pubsub, tenure, interests, owning.store)
     holders = config.ring.successors + 1
     owning.deeds = Deeds(step, config.pubsub, tenure, holders, owning.is_finished, owning.finish, owning.copied)

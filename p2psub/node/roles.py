@@ -102,7 +102,7 @@ class Roles:
             score=self._score,
             in_ring=cores.ring.is_joined,
             sent_us=self._step.now,
-            table=cores.tenure.version,
+            table=cores.interests.obeyed,
             lacks_index=cores.interests.is_lacking,
             settled=cores.tenure.vector_digest,
             directory=cores.directory.digest,
@@ -139,10 +139,7 @@ class Roles:
         cores.directory.merge(reign.directory)
         self._take_ring_lists(peer, reign)
         if reign.table is not None and reign.table.version != cores.tenure.version:
-            cores.ring.remember(*reign.table.owners)
-            if cores.interests.adopt(reign.table):
-                cores.tenure.adopt(reign.table)
-                self._step.write("membership", ("contacts",), tuple(cores.known_members()))
+            cores.adopt_table(reign.table)
         if reign.table_version is not None and reign.table_version == cores.tenure.version:
             cores.tenure.renew(reign.sent_us, None if reign.settled is None else dict(reign.settled))
 

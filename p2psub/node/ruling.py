@@ -49,7 +49,7 @@ class Ruling:
             cores.election.epoch,
             vector=claims,
         )
-        if cores.tenure.table is not None:
+        if len(cores.known_members()) > 1:
             grants.quarantine_until_us = Micros(self._step.now + grants.lease_us)
         self.grants = grants
         self._incomplete_ticks = 0
@@ -88,7 +88,7 @@ class Ruling:
         self._hand_out_small_ring(grants.cluster)
         if cores.settlement.is_complete:
             if grants.tick():
-                cores.settlement.table_changed()
+                self._table_changed(grants)
             if self.is_placed:
                 self._grant_myself(grants)
         else:
@@ -122,8 +122,8 @@ class Ruling:
         cores, table = self._cores, grants.table
         if table is None:
             return
-        if table.version != cores.tenure.version and cores.interests.adopt(table):
-            cores.tenure.adopt(table)
+        if table.version != cores.tenure.version:
+            cores.adopt_table(table)
         if table.version == cores.tenure.version:
             cores.tenure.renew(self._step.now, dict(grants.vector))
 
@@ -162,8 +162,16 @@ class Ruling:
             self._cores.settlement.on_subscribe(peer, asked)
 
     def on_index_held(self, peer: Contact, held: IndexHeld) -> None:
-        if self.grants is not None:
-            self.grants.on_index_held(peer, held)
+        if self.grants is not None and self.grants.on_index_held(peer, held):
+            self._table_changed(self.grants)
+
+    def _table_changed(self, grants: Grants) -> None:
+        """A table came into force: nobody should have to ask for it."""
+        self._cores.settlement.table_changed()
+        if self.is_placed:
+            self._grant_myself(grants)
+            for member in self._cores.roster.members.values():
+                self._step.send(member.contact, self._reign(grants, member.contact, member.report))
 
     def take_report(self, grants: Grants, peer: Contact, report: Report) -> None:
         """A member reports: note it, and tell it everything it does not have yet."""

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from p2psub.config import ClusterConfig
 from p2psub.model.ids import Contact, NodeId
-from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import Report
-from p2psub.model.places import TableVersion
 from p2psub.model.step import Step
 
 
-@dataclass(slots=True)
-class Member:
-    """What a member last reported."""
+class Member(NamedTuple):
+    """A member and its last report."""
 
     contact: Contact
-    incarnation: int
-    score: float
-    in_ring: bool
-    table: TableVersion | None
-    answered_us: Micros
-    """When we last renewed its lease."""
+    report: Report
 
 
 class Roster:
@@ -44,10 +36,8 @@ class Roster:
     def report(self, peer: Contact, report: Report) -> bool:
         """Note a report; True if the member is new, or is back in a new incarnation."""
         before = self.members.get(peer.id)
-        is_new = before is None or before.incarnation != report.incarnation
-        self.members[peer.id] = Member(
-            peer, report.incarnation, report.score, report.in_ring, report.table, self._step.now
-        )
+        is_new = before is None or before.report.incarnation != report.incarnation
+        self.members[peer.id] = Member(peer, report)
         self._seen[peer.id] = self._tick
         return is_new
 
@@ -67,8 +57,8 @@ class Roster:
     def _rank(self) -> None:
         """The most capable members; of equals those who are candidates already, since they hold the state."""
         held = {contact.id for contact in self.candidates}
-        ranked = sorted(self.members.values(), key=lambda m: (-m.score, m.contact.id not in held, m.contact.id))
-        self.candidates = [m.contact for m in ranked if m.in_ring][: self._config.candidates]
+        ranked = sorted(self.members.values(), key=lambda m: (-m.report.score, m.contact.id not in held, m.contact.id))
+        self.candidates = [m.contact for m in ranked if m.report.in_ring][: self._config.candidates]
 
     @property
     def seen(self) -> int:
@@ -80,7 +70,7 @@ class Roster:
 
     def owners(self) -> list[Contact]:
         """Who may hold keys: members that are in the ring, and ourselves, clockwise."""
-        holding = [member.contact for member in self.members.values() if member.in_ring]
+        holding = [member.contact for member in self.members.values() if member.report.in_ring]
         return sorted([*holding, self._step.me], key=lambda contact: contact.id)
 
     def small_ring(self, successors: int) -> tuple[Contact, ...]:

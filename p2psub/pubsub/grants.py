@@ -100,12 +100,13 @@ class Grants:
 
     def _has_stranger(self) -> bool:
         known = self._indexed if self._next is None else {**self._indexed, **self._next.incarnations}
-        return any(m.in_ring and known.get(i) != m.incarnation for i, m in self.roster.members.items())
+        reports = ((node, member.report) for node, member in self.roster.members.items())
+        return any(report.in_ring and known.get(node) != report.incarnation for node, report in reports)
 
     def _begin(self, owners: tuple[Contact, ...]) -> None:
         self._n += 1
         table = Table(TableVersion(self.epoch, self._n), owners, self.roster.seen)
-        incarnations = {i: m.incarnation for i, m in self.roster.members.items()}
+        incarnations = {node: member.report.incarnation for node, member in self.roster.members.items()}
         incarnations[self.step.me.id] = self.step.incarnation
         waiting = {c.id: c for c in owners if self._needs_index(c.id, incarnations[c.id], table)}
         # Only if every owner gets its index anew does the whole change set count as held by them all.
@@ -137,10 +138,12 @@ class Grants:
         """A member says that it does not hold the index of its arc: it must get it again."""
         self._indexed.pop(member, None)
 
-    def on_index_held(self, peer: Contact, held: IndexHeld) -> None:
+    def on_index_held(self, peer: Contact, held: IndexHeld) -> bool:
+        """A member holds its part; True when that brought the new table into force."""
         if self._next is not None and held.version == self._next.table.version:
             if self._next.waiting.pop(peer.id, None) is not None:
                 self._indexed[peer.id] = self._next.incarnations[peer.id]
+        return self._commit_if_held()
 
     def _commit_if_held(self) -> bool:
         done = self._next
@@ -164,7 +167,8 @@ class Grants:
         for table, until in self._older:
             owner = table.owner_of(key)
             member = self.roster.members.get(owner.id)
-            obeys_newer = member is not None and member.table is not None and member.table > table.version
-            if not obeys_newer and owner.id != self.step.me.id and self.step.now < until:
+            obeyed = None if member is None else member.report.table
+            obeys_newer = obeyed is not None and obeyed > table.version
+            if not obeys_newer and self.step.now < until:
                 owners[owner.id] = owner
         return list(owners.values())

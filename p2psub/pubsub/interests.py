@@ -21,6 +21,7 @@ from p2psub.model.messages.cluster import IndexHeld, IndexTransfer, InterestStor
 from p2psub.model.messages.pubsub import Obligation
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.step import Step
+from p2psub.overlay.election import Election
 from p2psub.pubsub.tenure import Tenure
 
 _STAGED_MAX = 4
@@ -78,19 +79,23 @@ class Interests:
         step: Step,
         config: PubSubConfig,
         tenure: Tenure,
+        election: Election,
         policy: Policy,
         replay: Callable[[Subscription], int],
     ) -> None:
         self._step = step
         self._config = config
         self._tenure = tenure
+        self._election = election
         self._policy = policy
         self._replay = replay
         self._index = _Index(config.shards)
         self._staged: dict[TableVersion, _Staged] = {}
         self._shard_keys = [key_of_shard(shard) for shard in range(config.shards)]
         self._empty_until_us: dict[Key, Micros] = {}
+        self._obeys_from_us = Micros(0)
         self._delayed: list[tuple[Micros, Contact, StoreInterest]] = []
+        self.started_until_us = Micros(0)
         self.is_lacking = False
         """Whether a table came into force for which we hold no index, and none has arrived since."""
 
@@ -117,6 +122,9 @@ class Interests:
 
     def on_store_interest(self, peer: Contact, store: StoreInterest) -> None:
         """Store, then vote; a change to a shard that was leased as empty is confirmed only after that lease."""
+        if store.epoch != self._election.epoch:
+            # Another reign than the one we follow would count on an index that we are about to get anew.
+            return
         record = store.change.subscription
         if store.next is not None:
             self._staging(store.next)
@@ -125,12 +133,18 @@ class Interests:
         is_new = record.id not in self._index.records
         keys = keys_of(record, self._config.shards)
         self._index.take(record)
-        empty_until = max((self._empty_until_us.get(key, Micros(0)) for key in keys), default=Micros(0))
+        empty_until = max(self._empty_until(key) for key in keys)
         if empty_until > self._step.now:
             self._delayed.append((empty_until, peer, store))
         else:
             retained = self._replay(record) if is_new and record.replay else 0
             self._confirm(peer, store, retained)
+
+    def _empty_until(self, key: Key) -> Micros:
+        """Until when somebody may take a shard for empty on our word, or on that of our last incarnation."""
+        if key not in self._shard_keys:
+            return Micros(0)
+        return max(self._empty_until_us.get(key, Micros(0)), self.started_until_us)
 
     def _confirm(self, peer: Contact, store: StoreInterest, retained: int) -> None:
         record = store.change.subscription
@@ -139,6 +153,8 @@ class Interests:
         self._step.send(peer, stored)
 
     def on_index_transfer(self, peer: Contact, transfer: IndexTransfer) -> None:
+        if transfer.version.epoch != self._election.epoch:
+            return
         staged = self._staging(transfer.version)
         if transfer.attempt > staged.attempt and not staged.is_whole:
             staged.attempt, staged.parts, staged.start = transfer.attempt, {}, transfer.arc_start
@@ -170,8 +186,18 @@ class Interests:
                 index.take(change.subscription)
             self._index = index
         self._staged = {v: staged for v, staged in self._staged.items() if v > table.version}
+        self._obeys_from_us = max(self._empty_until_us.values(), default=Micros(0))
         self.is_lacking = start is None or self._index.start != start
         return not self.is_lacking
+
+    @property
+    def obeyed(self) -> TableVersion | None:
+        """The table we obey; none while somebody may still skip a shard that we called empty under an older one."""
+        return self._tenure.version if self._step.now >= self._obeys_from_us else None
+
+    def start(self) -> None:
+        """The last incarnation may have called a shard empty just before it ended."""
+        self.started_until_us = Micros(self._step.now + self._config.empty_lease_us)
 
     def tick(self) -> None:
         """Confirm what had to wait for an empty lease."""

@@ -29,8 +29,8 @@ def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
 def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
     """S5: an acknowledgement has min(3, members seen lately) copies, whoever is cut off or down at the moment.
 
-    Members count from ten heartbeats after they first joined: a ring being founded acknowledges with fewer, and says so.
-    What owes nothing any more when its publisher asks again needs no copies.
+    Members count from ten heartbeats after they first joined: a ring being founded acknowledges with fewer, and says
+    so. What owes nothing any more when its publisher asks again needs no copies.
     """
     cluster_of = {site.node: site.cluster for site in evidence.sites}
     settled_us = JOIN_HEARTBEATS * evidence.heartbeat_us

@@ -18,12 +18,11 @@ _NEVER_US = 1 << 62
 
 
 def check_stable_misses_nothing(evidence: Evidence, obligations: Obligations) -> Iterator[Finding]:
-    """S1: published after the verdict `stable`, acknowledged while still wanted, matching: delivered, or there is an
-    outcome.
+    """S1: what is published after the verdict `stable` and acknowledged in time is delivered, or has an outcome.
 
-    A stable subscription is stored in every cluster, so no owner anywhere may acknowledge without knowing it. Only where
-    a cut has left a cluster with two reigns does a verdict speak for one of them alone; it is worth more once they are
-    one again.
+    A stable subscription is stored in every cluster, so no owner anywhere may acknowledge without knowing it. Only
+    where a cut has left a cluster with two reigns does a verdict speak for one of them alone; it is worth more once
+    they are one again.
     """
     split = _split_reigns(evidence)
     stable_us = {id_: _after(split, at_us) for id_, at_us in _stable_since(evidence).items()}
@@ -34,9 +33,15 @@ def check_stable_misses_nothing(evidence: Evidence, obligations: Obligations) ->
             by_topic.setdefault(topic, []).append(subscription)
     over_us = _over(evidence)
     acknowledged_us = {record.event: at_us for at_us, record in reversed(evidence.of(Kind.ACKNOWLEDGE))}
+    lost = {site.node for site in evidence.sites if site.cluster in evidence.faults.lost_clusters}
     for at_us, record in evidence.of(Kind.PUBLISH):
         event: Event | None = record.published
-        if event is None or event.id not in acknowledged_us or event.guarantee is not Guarantee.EFFECTIVELY_ONCE:
+        if (
+            record.node in lost
+            or event is None
+            or event.id not in acknowledged_us
+            or event.guarantee is not Guarantee.EFFECTIVELY_ONCE
+        ):
             continue
         for subscription in [*by_topic.get(event.topic, []), *by_topic.get(None, [])]:
             id_ = subscription.id
@@ -76,10 +81,12 @@ def _asked(evidence: Evidence) -> dict[SubscriptionId, Subscription]:
 def _over(evidence: Evidence) -> dict[SubscriptionId, int]:
     """When a subscription was given up, or its process ended, whichever came first."""
     ended = _process_ends(evidence)
+    running = {(site.node, site.incarnation) for site in evidence.sites}
     over: dict[SubscriptionId, int] = {}
     for id_ in _asked(evidence):
-        if (id_.node, id_.incarnation) in ended:
-            over[id_] = ended[id_.node, id_.incarnation]
+        process = (id_.node, id_.incarnation)
+        if process not in running:
+            over[id_] = ended.get(process, 0)
     for at_us, record in evidence.of(Kind.UNSUBSCRIBE):
         if record.subscription is not None:
             over[record.subscription] = min(at_us, over.get(record.subscription, at_us))

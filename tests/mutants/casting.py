@@ -9,9 +9,10 @@ from p2psub.casts.cast import Casts
 from p2psub.model.graycode import Prefix, sibling_half
 from p2psub.model.ids import Contact
 from p2psub.model.messages.casts import Custody, EventPayload, EventSummary
-from p2psub.model.messages.cube import CubeReport
+from p2psub.model.messages.cube import CubeReport, SplitGrant
 from p2psub.model.outcomes import Outcome
-from p2psub.node.roles import Roles
+from p2psub.node.ruling import Ruling
+from p2psub.overlay.hypercube import Hypercube
 from p2psub.pubsub.antientropy import AntiEntropy
 from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_UNDER_FIRE
 from tests.mutants.mutant import mutant
@@ -60,13 +61,15 @@ def never_compares_changes(patch: pytest.MonkeyPatch) -> None:
 def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new cluster acts only when its owners hold every change fixed at the split. Here it acts at once."""
 
-    def hasty(self: Roles, is_beat: bool) -> None:
-        giver, granted = self.cube.giver(), self.cube.granted
-        assert self.election.cluster is not None
-        if granted is None or giver is None:
-            self.cube.ask_for_split(self.election.cluster)
-        else:
-            self.complete()
-            self.cube.report_filled(giver)
+    on_split_grant = Hypercube.on_split_grant
 
-    patch.setattr(Roles, "_seek_place", hasty)
+    def filled(self: Hypercube, peer: Contact, grant: SplitGrant) -> None:
+        on_split_grant(self, peer, grant)
+        if self.granted is not None:
+            self.report_filled(peer)
+
+    def at_once(self: Ruling) -> None:
+        self._cores.settlement.is_complete = True
+
+    patch.setattr(Hypercube, "on_split_grant", filled)
+    patch.setattr(Ruling, "_fill", at_once)

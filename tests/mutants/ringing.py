@@ -8,10 +8,11 @@ from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.messages.cluster import Reign, Takeover
 from p2psub.model.messages.ring import Found, Neighbourhood
 from p2psub.node.roles import Roles
+from p2psub.node.ruling import Ruling
 from p2psub.overlay.election import Election
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
-from tests.mutants.hostile import OWNERS_FALL, RINGS_PART, RINGS_PART_AND_FALL, SMALL_RINGS
+from tests.mutants.hostile import OWNERS_FALL, RINGS_PART, SMALL_RINGS
 from tests.mutants.mutant import mutant
 
 RING = ("S8", "bound:ring_ideal")
@@ -64,7 +65,7 @@ def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
 def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     """Rule: a split ring and a split reign find each other through remembered contacts. Here nobody looks."""
     patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)
-    patch.setattr(Roles, "_probe_for_other_reign", lambda self: None)
+    patch.setattr(Ruling, "_probe_for_other_reign", lambda self: None)
 
 
 @mutant("S1", "S9", "S10", "bound:stable", "conservation", on=RINGS_PART, first=1)
@@ -73,7 +74,7 @@ def follows_any_epoch(patch: pytest.MonkeyPatch) -> None:
     on_reign, on_takeover = Roles.on_reign, Roles.on_takeover
 
     def forget_higher(self: Roles, said: Reign | Takeover) -> None:
-        election = self.election
+        election = self._election
         if said.cluster == election.cluster and said.epoch < election.epoch:
             election.epoch = said.epoch._replace(counter=said.epoch.counter - 1)
 

@@ -1,7 +1,7 @@
 """Every mutant of the protocol is killed by the simulator, in a run that the real protocol passes.
 
-A mutant that survives says that the schedules are not hostile enough. `-k name` runs one; what killed each, and where, is
-in the summary at the end.
+A mutant that survives says that the schedules are not hostile enough. `-k name` runs one; what killed each, and where,
+is in the summary at the end.
 """
 
 from __future__ import annotations

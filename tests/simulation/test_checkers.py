@@ -17,6 +17,7 @@ from p2psub.model.status import NodeStatus, Role
 from sims.checkers.evidence import Evidence
 from sims.checkers.judge import judge
 from sims.engine.faults import Crash, FaultLog
+from sims.engine.heirs import Succession
 from tests.simulation.trails import (
     CLUSTER,
     EPOCH,
@@ -24,6 +25,7 @@ from tests.simulation.trails import (
     STREAM,
     SUBSCRIPTION,
     H,
+    Trail,
     contact,
     deliver,
     evidence_of,
@@ -234,7 +236,7 @@ def test_slow_failover_is_found_and_an_overlapped_one_is_not_judged() -> None:
 
     def after(heartbeats: float, others: list[Crash]) -> Evidence:
         trail = sound_trail()
-        new = msgspec.convert((2, node(1)), type(EPOCH))
+        new = EPOCH._replace(counter=2, node=node(1))
         trail.add(int((60 + heartbeats) * H), Kind.ROLE, 1, cluster=CLUSTER, epoch=new, reason="super_node")
         evidence = evidence_of(trail)
         evidence.faults.crashes += [Crash(60 * H, 0, 1, CLUSTER, True, False, False), *others]
@@ -244,6 +246,67 @@ def test_slow_failover_is_found_and_an_overlapped_one_is_not_judged() -> None:
     assert judge(after(7.5, [])).failover_heartbeats_max == 7.5
     assert found(after(8.1, [])) == {"bound:failover"}
     assert found(after(8.1, [Crash(62 * H, 1, 1, CLUSTER, False, False, False)])) == set()
+
+
+def test_owner_that_is_replaced_late_is_found() -> None:
+    """Six heartbeats, eight where a twentieth is lost; a super-node's fall and an overlapped one are other cases."""
+
+    def after(heartbeats: float | None, *, loss: float = 0.0, super_node: bool = False, at: int = 60) -> Evidence:
+        evidence = evidence_of(sound_trail())
+        heir_us = None if heartbeats is None else int((at + heartbeats) * H)
+        evidence.faults.successions.append(Succession(at * H, CLUSTER, node(2), super_node, heir_us))
+        evidence.faults.loss = loss
+        return evidence
+
+    assert found(after(5.9)) == set()
+    assert judge(after(5.9)).owner_replaced_heartbeats_max == pytest.approx(5.9)
+    assert found(after(6.1)) == {"bound:owner"}
+    assert found(after(None)) == {"bound:owner"}
+    assert found(after(7.9, loss=0.05)) == set()
+    assert found(after(8.1, loss=0.05)) == {"bound:owner"}
+    assert found(after(20.0, super_node=True)) == set()
+    assert found(after(20.0, at=31)) == set(), "there is a cut from 30 to 39, and three crashes"
+
+
+def test_stable_subscription_that_misses_an_event_is_found() -> None:
+    """S1: an owner that did not know a stable subscription owes nothing by its vector, and is found all the same."""
+
+    def ignorant(**fields: Any) -> Trail:
+        trail = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME, Kind.STORE))
+        trail.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=(), published=EVENT)
+        for at_us, kind, who, more in fields.get("more", []):
+            trail.add(at_us, kind, who, **more)
+        trail.entries.sort(key=lambda entry: entry[0])
+        return trail
+
+    owed_nothing = {"trace", "vacuous"}  # the records were put in out of turn, and no vector owes anything
+    assert found(evidence_of(ignorant())) - owed_nothing == {"S1"}
+    given_up = (20 * H + 1, Kind.UNSUBSCRIBE, 3, {"subscription": SUBSCRIPTION.id})
+    assert found(evidence_of(ignorant(more=[given_up]))) <= owed_nothing, "given up before the acknowledgement"
+    rival = {"cluster": CLUSTER, "epoch": EPOCH._replace(counter=2), "reason": "super_node"}
+    two_reigns = (12 * H, Kind.ROLE, 1, rival)
+    assert found(evidence_of(ignorant(more=[two_reigns]))) <= owed_nothing, "the verdict spoke for one of two reigns"
+
+
+def test_subscription_that_never_becomes_stable_is_found() -> None:
+    """Sixty heartbeats after the last fault every subscription that stands is stable everywhere."""
+    assert found(evidence_of(sound_trail(without=(Kind.VERDICT,)))) == {"bound:stable"}
+
+
+def test_acknowledgement_below_the_bar_is_found() -> None:
+    """S5: three copies once three members have been there for a while, though it states fewer truly."""
+
+    def with_copies(copies: int, joined_s: int) -> set[str]:
+        trail = sound_trail(without=(Kind.ACKNOWLEDGE,))
+        trail.add(20 * H + 3, Kind.ACKNOWLEDGE, 4, event=EVENT.id, copies=copies, count=1)
+        for who in range(5):
+            trail.add(joined_s * H, Kind.RING, who, cluster=CLUSTER, reason="joined")
+        trail.entries.sort(key=lambda entry: entry[0])
+        return found(evidence_of(trail)) - {"trace"}
+
+    assert with_copies(3, 2) == set()
+    assert with_copies(2, 2) == {"S5"}
+    assert with_copies(2, 15) == set(), "a ring being founded"
 
 
 def test_slow_join_is_found() -> None:

@@ -65,6 +65,7 @@ def sound_trail(*, without: tuple[Kind, ...] = ()) -> Trail:
         (12 * H, Kind.NUMBER, 0, {"number": ChangeNumber(STREAM, 1), "subscribed": SUBSCRIPTION}),
         (12 * H, Kind.CAST, 0, {"cast": (node(0), 1, 1), "reason": "ChangePayload"}),
         (12 * H, Kind.CHANGE, 0, {"number": ChangeNumber(STREAM, 1), "subscribed": SUBSCRIPTION}),
+        (13 * H, Kind.VERDICT, 3, {"subscription": SUBSCRIPTION.id, "reason": "stable active"}),
         (20 * H, Kind.PUBLISH, 4, {"event": EVENT.id, "digest": content_hash(EVENT), "published": EVENT}),
         (20 * H + 1, Kind.KEEP, 1, {"event": EVENT.id}),
         (20 * H + 1, Kind.KEEP, 2, {"event": EVENT.id}),

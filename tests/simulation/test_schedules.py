@@ -1,0 +1,94 @@
+"""Adversarial schedules strike where they say, so that what they are hostile to is really tried."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from p2psub.model.instants import SECOND_US
+from sims.engine.faults import DOWN_US
+from sims.engine.placement import cluster_named
+from sims.scenarios.scenario import Scenario
+from sims.scenarios.schedules import SCHEDULES, draw_schedules
+from sims.scenarios.stage import Stage
+from sims.workloads.applications import Applications, Load
+
+WINDOW_US = 40 * SECOND_US
+
+
+def played(name: str, *, clusters: int = 2, members: int = 5, late: bool = False) -> Stage:
+    """A small overlay under one schedule and nothing else."""
+    scenario = Scenario(
+        clusters=clusters,
+        members=members,
+        faults=("wipe",),
+        schedules=(name,),
+        late_cluster=late,
+        load=Load(subscriptions=12, events_per_second=10.0, churn_per_second=4.0),
+    )
+    stage = Stage(scenario, 5)
+    assert stage.form()
+    Applications(stage.world, scenario.load, 5).start(stage.world.now + WINDOW_US)
+    stage.world.run_for(BUDGET_WARM_US)
+    stage.saboteur.ends_us = stage.world.now + WINDOW_US
+    SCHEDULES[name](stage, Random(7))
+    stage.world.run_for(WINDOW_US + DOWN_US[1])
+    return stage
+
+
+BUDGET_WARM_US = 8 * SECOND_US
+"""Members count for the budget from six heartbeats after they joined."""
+
+
+def test_super_node_out_of_sight_cuts_three_owners_from_their_super_node_alone() -> None:
+    """Cuts longer than a lease (10 s), and nobody crashes."""
+    log = played("super_node_out_of_sight", members=7).saboteur.log
+    assert {cut.name for cut in log.cuts} == {"super_node_out_of_sight"}
+    assert any(cut.until_us is not None and cut.until_us - cut.at_us > 15 * SECOND_US for cut in log.cuts)
+    assert not log.crashes
+
+
+def test_super_node_without_candidates_is_wiped_inside_its_cut() -> None:
+    """Every strike is a super-node's, with its disk, while its candidates do not hear it."""
+    log = played("super_node_without_candidates").saboteur.log
+    assert log.crashes
+    for crash in log.crashes:
+        assert crash.super_node
+        assert crash.wiped
+        assert any(cut.at_us < crash.at_us < (cut.until_us or 0) for cut in log.cuts)
+
+
+def test_wipes_while_clusters_are_apart_wipe_many() -> None:
+    """One long cut between all clusters, and most members are wiped in it."""
+    log = played("wipes_while_clusters_are_apart").saboteur.log
+    (cut,) = log.cuts
+    assert len({crash.host for crash in log.crashes if cut.at_us <= crash.at_us < (cut.until_us or 0)}) >= 5
+    assert all(crash.wiped for crash in log.crashes)
+
+
+def test_black_out_takes_a_whole_cluster_and_no_disk() -> None:
+    """All members of one cluster at one instant, and all of them come back."""
+    stage = played("black_out")
+    first = stage.saboteur.log.crashes[0]
+    together = [crash for crash in stage.saboteur.log.crashes if crash.at_us == first.at_us]
+    assert len(together) == 5
+    assert {crash.cluster for crash in together} == {first.cluster}
+    assert not any(crash.wiped for crash in stage.saboteur.log.crashes)
+    assert len(stage.saboteur.peers()) == 10
+
+
+def test_late_cluster_is_cut_off_when_it_knows_its_place() -> None:
+    """One cut, and the new cluster stands in the directory afterwards."""
+    stage = played("late_cluster_cut_off", clusters=3, members=4, late=True)
+    assert [cut.name for cut in stage.saboteur.log.cuts] == ["late_cluster_cut_off"]
+    assert all(cluster_named(2) in dict(said.clusters) for said in stage.statuses())
+
+
+@pytest.mark.parametrize("faults", [frozenset({"crash"}), frozenset({"partition"}), frozenset({"crash", "partition"})])
+def test_mixed_schedules_stay_inside_the_faults_and_the_budget(faults: frozenset[str]) -> None:
+    """What is drawn for a seed breaks nothing that was not asked for; all that is allowed is drawn by some seed."""
+    drawn = {name for seed in range(300) for name in draw_schedules(Random(seed), faults)}
+    assert not drawn & {"cluster_loss", "black_out", "wipes_while_clusters_are_apart"}
+    assert ("ring_into_halves" in drawn) == ("partition" in faults)
+    assert ("owner_after_acknowledgement" in drawn) == ("crash" in faults)
