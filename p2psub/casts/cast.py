@@ -69,6 +69,9 @@ class _OpenCast:
 
 _Name = tuple[CastId, Prefix]
 
+_BACKOFF_MAX = 4
+"""A half that nobody takes is tried at ever longer intervals, up to this many times the first."""
+
 
 class Casts:
     """All casts that pass through this super-node."""
@@ -85,6 +88,8 @@ class Casts:
         self._tick = 0
         self._sequence = 0
         self._open: dict[_Name, _OpenCast] = {}
+        self._with_half: dict[_Name, _OpenCast] = {}
+        self._waiting_locally: dict[CastId, list[_OpenCast]] = {}
         self._answered: dict[_Name, tuple[int, Summary]] = {}
         self._seen: dict[_Name, int] = {}
 
@@ -101,11 +106,9 @@ class Casts:
 
     def answer_locally(self, cast: CastId, summary: Summary) -> None:
         """Our own cluster's part is done."""
-        for name in [name for name in self._open if name[0] == cast]:
-            open_cast = self._open[name]
-            if open_cast.local is None:
-                open_cast.local = summary
-                self._finish_if_whole(open_cast)
+        for open_cast in self._waiting_locally.pop(cast, ()):
+            open_cast.local = summary
+            self._finish_if_whole(open_cast)
 
     def progress(self, cast: CastId) -> Summary:
         """What is known so far of a cast that we started."""
@@ -120,6 +123,8 @@ class Casts:
             for parent in cast.parents.values():
                 self._step.send(parent, CastRefused(cast.id, cast.subcube, self._directory.entries()))
         self._open.clear()
+        self._with_half.clear()
+        self._waiting_locally.clear()
         self._answered.clear()
         self._seen.clear()
 
@@ -161,6 +166,7 @@ class Casts:
             self._hand_on(cast, filling.prefix, filling.founder)
         part = own if own.startswith(cast.subcube) else cast.subcube
         if _has_local_part(cast.payload, part):
+            self._waiting_locally.setdefault(cast.id, []).append(cast)
             self._local.take(cast.id, cast.payload, part)
         else:
             cast.local = _merge(cast.payload, [])
@@ -170,6 +176,7 @@ class Casts:
         payload = _restricted(cast.payload, half)
         if payload is not None:
             cast.halves[half] = _Half(payload)
+            self._with_half[cast.id, half] = cast
             self._send_half(cast, half, founder)
 
     def _send_half(self, cast: _OpenCast, half: Prefix, founder: Contact | None = None) -> None:
@@ -208,7 +215,7 @@ class Casts:
             slot.in_custody = True
 
     def on_answer(self, peer: Contact, answer: Answer) -> None:
-        cast = self._cast_with_half(answer.id, answer.subcube)
+        cast = self._with_half.get((answer.id, answer.subcube))
         if cast is None or cast.halves[answer.subcube].summary is not None:
             self._step.record(Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason="late_answer")
             return
@@ -223,14 +230,8 @@ class Casts:
             slot.in_custody = False
 
     def _slot(self, cast: CastId, half: Prefix) -> _Half | None:
-        found = self._cast_with_half(cast, half)
+        found = self._with_half.get((cast, half))
         return None if found is None else found.halves[half]
-
-    def _cast_with_half(self, cast: CastId, half: Prefix) -> _OpenCast | None:
-        for (id_, _), open_cast in self._open.items():
-            if id_ == cast and half in open_cast.halves:
-                return open_cast
-        return None
 
     def _finish_if_whole(self, cast: _OpenCast) -> None:
         if cast.local is None or any(half.summary is None for half in cast.halves.values()):
@@ -240,6 +241,11 @@ class Casts:
     def _close(self, cast: _OpenCast, is_whole: bool) -> None:
         if self._open.pop((cast.id, cast.subcube), None) is None:
             return
+        for half in cast.halves:
+            self._with_half.pop((cast.id, half), None)
+        if cast.local is None:
+            others = [other for other in self._waiting_locally.pop(cast.id, ()) if other is not cast]
+            self._waiting_locally.update({cast.id: others} if others else {})
         summary = self._summary(cast)
         if is_whole and _wants_answer(cast.payload):
             self._answered[cast.id, cast.subcube] = (self._tick, summary)
@@ -272,7 +278,7 @@ class Casts:
     def _is_stuck(self, slot: _Half) -> bool:
         if slot.in_custody and slot.holder is not None:
             return self._liveness.is_dead(slot.holder.id)
-        return self._tick - slot.sent_tick >= self._config.custody_ticks
+        return self._tick - slot.sent_tick >= self._config.custody_ticks * min(slot.tries, _BACKOFF_MAX)
 
 
 def _wants_answer(payload: Payload) -> bool:

@@ -39,6 +39,9 @@ class Held:
     told_by: NodeId | None = None
     """Who asked us to hold it; it need not hold it durably itself yet."""
     kept_tick: int = -1_000
+    """When somebody was last asked to keep it, or asked us."""
+    look_tick: int = 0
+    """Until then nothing can be due."""
     is_recorded: bool = False
     is_acknowledged: bool = False
     is_asked: bool = False
@@ -161,7 +164,7 @@ class Deeds:
                 held = self.take(deed, Kind.KEEP)
             else:
                 self._unite(held, deed)
-            held.told_by, held.kept_tick = peer.id, self._tick
+            held.told_by, held.kept_tick, held.look_tick = peer.id, self._tick, 0
             taken.append(deed.id)
         if finished:
             self._step.send(peer, Discharged(keep.cluster, tuple(finished)))
@@ -179,6 +182,7 @@ class Deeds:
             held = self.held.get(id_)
             if held is not None:
                 held.held_by[peer.id] = None
+                held.look_tick = 0
                 self._copied(held)
 
     # Letting go
@@ -222,9 +226,10 @@ class Deeds:
             me = self._step.me.id
             for held in self.held.values():
                 held.held_by = {me: None} if me in held.held_by else {}
-                held.told_by, held.kept_tick = None, -1_000
+                held.told_by, held.kept_tick, held.look_tick = None, -1_000, 0
         asks: dict[NodeId, tuple[Contact, list[Held]]] = {}
-        for held in list(self.held.values()):
+        tick = self._tick
+        for held in [held for held in self.held.values() if held.look_tick <= tick]:
             for contact in self._due(held):
                 asks.setdefault(contact.id, (contact, []))[1].append(held)
         for contact, several in asks.values():
@@ -237,25 +242,20 @@ class Deeds:
         self._released.clear()
 
     def _due(self, held: Held) -> list[Contact]:
-        """Whom to ask now to hold it."""
+        """Whom to ask now to hold it; also decides when to look at it again."""
         owner, me = self._tenure.owner_of(held.key), self._step.me.id
         if owner is None:
             return []
-        waited = self._tick - held.kept_tick
-        if owner.id == me:
-            if waited < self._config.retry_ticks:
-                return []
-            held.kept_tick = self._tick
-            return self._missing_holders(held)
-        if owner.id in held.held_by and not self._is_holder(held):
+        is_known_there = owner.id == held.told_by or owner.id in held.held_by
+        if owner.id in held.held_by and owner.id != me and not self._is_holder(held):
             self._let_go(held.deed.id)
             return []
-        is_known_there = owner.id == held.told_by or owner.id in held.held_by
-        patience = _STALE_TICKS if is_known_there else self._config.retry_ticks
-        if waited < patience:
+        patience = _STALE_TICKS if is_known_there and owner.id != me else self._config.retry_ticks
+        if self._tick < held.kept_tick + patience:
+            held.look_tick = held.kept_tick + patience
             return []
-        held.kept_tick = self._tick
-        return [owner]
+        held.kept_tick, held.look_tick = self._tick, self._tick + patience
+        return self._missing_holders(held) if owner.id == me else [owner]
 
     def _is_holder(self, held: Held) -> bool:
         table = self._tenure.table

@@ -210,11 +210,12 @@ class Owning:
     def tick(self) -> None:
         """Pay again what is still owed; give up what is older than the horizon; forget old ids."""
         self._tick += 1
-        mine = [held for held in self.deeds.held.values() if self._tenure.is_mine(held.key)]
-        for held in mine:
-            if self._has_copies(held):
+        due = [held for held in self.deeds.held.values() if held.due_tick <= self._tick or not held.owed]
+        for held in due:
+            if self._tenure.is_mine(held.key) and self._has_copies(held):
                 self._tend(held)
         if self._tick % _SPOOL_EVERY_TICKS == 0:
+            mine = [held for held in self.deeds.held.values() if self._tenure.is_mine(held.key)]
             for held, id_ in self._spool.overflow(mine):
                 self._settle(held.deed.id.event, ((id_, Outcome.SPOOL_FULL),))
         while self._finished_order and self._finished_order[0][0] <= self._step.now:
@@ -225,9 +226,8 @@ class Owning:
     def _tend(self, held: Held) -> None:
         if self._step.now - held.born_us > self._config.horizon_us:
             outcomes = tuple((id_, Outcome.UNREACHABLE) for id_ in held.owed)
-            self._settle(held.deed.timed.event.id, outcomes)
-            return
-        if self._tick >= held.due_tick or not held.owed:
+            self._settle(held.deed.id.event, outcomes)
+        else:
             self._pay(held)
 
     @property

@@ -11,6 +11,7 @@ from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 from sims.checkers.obligations import Obligations
 from sims.checkers.oracle import wants
+from sims.checkers.reigns import FAILOVER_HEARTBEATS
 from sims.checkers.rings import RING_IDEAL_HEARTBEATS
 
 _STABLE = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
@@ -100,8 +101,9 @@ def _process_ends(evidence: Evidence) -> dict[tuple[NodeId, int], int]:
 
 
 def _split_reigns(evidence: Evidence) -> list[tuple[int, int]]:
-    """When some cluster had more than one acting super-node, and the time to mend after it."""
+    """When some cluster had more than one acting super-node, with the time to notice before it and to mend after it."""
     mending_us = RING_IDEAL_HEARTBEATS * evidence.heartbeat_us
+    noticing_us = FAILOVER_HEARTBEATS * evidence.heartbeat_us
     ends = _process_ends(evidence)
     spans: dict[ClusterId | None, list[tuple[int, int]]] = {}
     begun: dict[tuple[NodeId, int], tuple[int, ClusterId | None]] = {}
@@ -119,7 +121,7 @@ def _split_reigns(evidence: Evidence) -> list[tuple[int, int]]:
         until_us = 0
         for since_us, end_us in several:
             if since_us < min(until_us, end_us):
-                split.append((since_us, min(until_us, end_us) + mending_us))
+                split.append((since_us - noticing_us, min(until_us, end_us) + mending_us))
             until_us = max(until_us, end_us)
     return sorted(split)
 

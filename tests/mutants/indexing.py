@@ -17,7 +17,7 @@ from tests.mutants.hostile import CUBE_UNDER_FIRE, OWNERS_OUT_OF_SIGHT, REIGNS_F
 from tests.mutants.mutant import mutant
 
 
-@mutant("S1", on=TABLES_MOVE, first=1)
+@mutant("S1", on=TABLES_MOVE)
 def serves_without_the_index(patch: pytest.MonkeyPatch) -> None:
     """Rule ("seal"): a member serves a table only when it holds its index. Here it serves with what it has."""
     adopt, commit = Interests.adopt, Grants._commit_if_held
@@ -50,7 +50,7 @@ def index_forgets_what_came_meanwhile(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Interests, "on_store_interest", forgetful)
 
 
-@mutant("S1", on=TABLES_MOVE, first=2)
+@mutant("S1", on=TABLES_MOVE, first=3)
 def asks_present_owners_only(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change is settled when everybody who might answer for its key has it, by older and next tables too."""
 
@@ -73,7 +73,7 @@ def claims_before_owners_confirmed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Settlement, "_settle_if_stored", hasty)
 
 
-@mutant("S1", "bound:stable", on=REIGNS_FALL, first=2)
+@mutant("S1", "bound:stable", on=REIGNS_FALL)
 def casts_before_candidates_hold(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change counts only when the first candidates have it. Here the super-node's own copy is enough."""
     patch.setattr(Settlement, "_is_held", lambda self, number: self._changes.holds(number))

@@ -68,7 +68,7 @@ def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ruling, "_probe_for_other_reign", lambda self: None)
 
 
-@mutant("S1", "S9", "S10", "bound:stable", "conservation", on=RINGS_PART, first=1)
+@mutant("S1", "S9", "S10", "bound:stable", "conservation", on=RINGS_PART, first=3)
 def follows_any_epoch(patch: pytest.MonkeyPatch) -> None:
     """Rule: a member follows the highest epoch it has heard of. Here it follows whoever spoke last."""
     on_reign, on_takeover = Roles.on_reign, Roles.on_takeover
