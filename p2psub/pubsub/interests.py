@@ -126,7 +126,7 @@ class Interests:
             # Another reign than the one we follow would count on an index that we are about to get anew.
             return
         record = store.change.subscription
-        if store.next is not None:
+        if store.next is not None and self._is_ahead(store.next):
             self._staging(store.next)
         for staged in self._staged.values():
             staged.late.append(store.change)
@@ -153,7 +153,8 @@ class Interests:
         self._step.send(peer, stored)
 
     def on_index_transfer(self, peer: Contact, transfer: IndexTransfer) -> None:
-        if transfer.version.epoch != self._election.epoch:
+        if transfer.version.epoch != self._election.epoch or not self._is_ahead(transfer.version):
+            # A late copy of what we adopted long ago lacks every change since.
             return
         staged = self._staging(transfer.version)
         if transfer.attempt > staged.attempt and not staged.is_whole:
@@ -164,6 +165,10 @@ class Interests:
         if staged.is_whole:
             self.is_lacking = False
             self._step.send(peer, IndexHeld(transfer.cluster, transfer.version))
+
+    def _is_ahead(self, version: TableVersion) -> bool:
+        adopted = self._tenure.version
+        return adopted is None or version > adopted
 
     def _staging(self, version: TableVersion) -> _Staged:
         if version not in self._staged:

@@ -36,13 +36,12 @@ def takes_custody_for_delivery(patch: pytest.MonkeyPatch) -> None:
 
     def trusting(self: Casts, peer: Contact, custody: Custody) -> None:
         on_custody(self, peer, custody)
-        cast = self._cast_with_half(custody.id, custody.subcube)
-        if cast is not None and isinstance(cast.halves[custody.subcube].payload, EventPayload):
-            slot = cast.halves[custody.subcube]
-            assert isinstance(slot.payload, EventPayload)
-            owed = [subscription for _, _, several in slot.payload.targets for subscription in several]
-            slot.summary = slot.summary or EventSummary(tuple((id_, Outcome.DELIVERED) for id_ in owed))
-            self._finish_if_whole(cast)
+        for cast in [cast for cast in self._open.values() if cast.id == custody.id]:
+            slot = cast.halves.get(custody.subcube)
+            if slot is not None and slot.summary is None and isinstance(slot.payload, EventPayload):
+                owed = [subscription for _, _, several in slot.payload.targets for subscription in several]
+                slot.summary = EventSummary(tuple((id_, Outcome.DELIVERED) for id_ in owed))
+                self._finish_if_whole(cast)
 
     patch.setattr(Casts, "on_custody", trusting)
 
@@ -60,7 +59,6 @@ def never_compares_changes(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", on=CLUSTER_COMES_LATE)
 def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new cluster acts only when its owners hold every change fixed at the split. Here it acts at once."""
-
     on_split_grant = Hypercube.on_split_grant
 
     def filled(self: Hypercube, peer: Contact, grant: SplitGrant) -> None:

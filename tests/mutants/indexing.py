@@ -73,7 +73,7 @@ def claims_before_owners_confirmed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Settlement, "_settle_if_stored", hasty)
 
 
-@mutant("S1", "bound:stable", on=REIGNS_FALL)
+@mutant("S1", "bound:stable", on=REIGNS_FALL, first=(10, 12, 13))
 def casts_before_candidates_hold(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change counts only when the first candidates have it. Here the super-node's own copy is enough."""
     patch.setattr(Settlement, "_is_held", lambda self, number: self._changes.holds(number))

@@ -31,12 +31,13 @@ class Mutant:
 MUTANTS: list[Mutant] = []
 
 
-def mutant(*killers: str, on: Scenario, first: int = 0, seeds: int = 6) -> Callable[[Break], Break]:
-    """Register a breaking function. `first` is the seed to try first, `seeds` how many may be tried in all."""
+def mutant(*killers: str, on: Scenario, first: int | tuple[int, ...] = 0, seeds: int = 6) -> Callable[[Break], Break]:
+    """Register a breaking function. `first` names the seeds to try first, `seeds` how many may be tried in all."""
+    known = (first,) if isinstance(first, int) else first
 
     def register(apply: Break) -> Break:
-        others = [seed for seed in range(seeds + 1) if seed != first]
-        MUTANTS.append(Mutant(apply, frozenset(killers), on, (first, *others[: seeds - 1])))
+        others = [seed for seed in range(seeds + len(known)) if seed not in known]
+        MUTANTS.append(Mutant(apply, frozenset(killers), on, (*known, *others)[:seeds]))
         return apply
 
     return register
