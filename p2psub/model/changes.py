@@ -36,10 +36,14 @@ Vector = tuple[tuple[Stream, int], ...]
 """For each stream, sorted, the highest number below which none is missing."""
 
 
-def lowest_common(vectors: list[dict[Stream, int]]) -> dict[Stream, int]:
+def lowest_common(vectors: list[Vector]) -> Vector:
     """What every one of the vectors contains."""
     first, *rest = vectors
-    return {s: low for s, n in first.items() if (low := min([n, *(other.get(s, 0) for other in rest)]))}
+    others = [dict(other) for other in rest if other != first]
+    if not others:
+        return first
+    lowest = ((stream, min(n, *(other.get(stream, 0) for other in others))) for stream, n in first)
+    return tuple((stream, n) for stream, n in lowest if n)
 
 
 def vector_digest(vector: dict[Stream, int]) -> bytes:

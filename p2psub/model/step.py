@@ -22,6 +22,7 @@ class Step:
 
     __slots__ = (
         "_after_writes",
+        "_erasures",
         "_promises",
         "_record_sequence",
         "_wall_offset_us",
@@ -49,6 +50,7 @@ class Step:
         self._wall_offset_us = wall_offset_us
         self._record_sequence = 0
         self._writes: list[Write] = []
+        self._erasures: list[Write] = []
         self._writes_number = 0
         self._after_writes: list[Callable[[], None]] = []
         self._promises: deque[tuple[int, list[Callable[[], None]]]] = deque()
@@ -68,9 +70,19 @@ class Step:
         else:
             self.sends.append((to, message))
 
-    def write(self, room: str, name: tuple[object, ...], value: object | None) -> None:
-        """Put a row into the store at the end of this step; no value removes it."""
+    def write(self, room: str, name: tuple[object, ...], value: object) -> None:
+        """Put a row into the store at the end of this step."""
         self._writes.append(Write(room, name, value))
+
+    def erase(self, room: str, name: tuple[object, ...]) -> None:
+        """Take a row out of the store, some time soon: a crash may bring it back."""
+        # Behind what this very step has written, lest the erasure come first.
+        (self._writes or self._erasures).append(Write(room, name, None))
+
+    def erase_now(self) -> None:
+        """Do the erasures at the end of this step, if no write has taken them along before."""
+        self._writes += self._erasures
+        self._erasures = []
 
     def when_durable(self, action: Callable[[], None]) -> None:
         """Do `action` once everything written so far, in this step too, is durable."""
@@ -107,7 +119,8 @@ class Step:
         """End the step: its writes become one Persist, and its effects are handed out."""
         if self._writes:
             self._writes_number += 1
-            self.effects.append(Persist(self._writes_number, self._writes))
+            self.effects.append(Persist(self._writes_number, [*self._erasures, *self._writes]))
+            self._erasures = []
             self._promises.append((self._writes_number, self._after_writes))
             self._writes, self._after_writes = [], []
         effects, self.effects = self.effects, []

@@ -104,7 +104,7 @@ class Roles:
             sent_us=self._step.now,
             table=cores.interests.obeyed,
             lacks_index=cores.interests.is_lacking,
-            settled=cores.tenure.vector_digest,
+            settled=cores.tenure.claims_digest,
             directory=cores.directory.digest,
         )
         self._step.send(super_node, report)
@@ -141,7 +141,7 @@ class Roles:
         if reign.table is not None and reign.table.version != cores.tenure.version:
             cores.adopt_table(reign.table)
         if reign.table_version is not None and reign.table_version == cores.tenure.version:
-            cores.tenure.renew(reign.sent_us, None if reign.settled is None else dict(reign.settled))
+            cores.tenure.renew(reign.sent_us, reign.settled)
 
     def _take_ring_lists(self, peer: Contact, reign: Reign) -> None:
         ring, me = self._cores.ring, self._step.me.id

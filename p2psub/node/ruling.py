@@ -37,7 +37,7 @@ class Ruling:
         if not cores.ring.is_joined:
             cores.ring.found(cluster)
         cores.roster.restart(cores.known_members())
-        claims = claims_on_takeover(cores.tenure.vector, cores.changes.vector)
+        claims = claims_on_takeover(cores.tenure.claims, cores.changes.vector)
         grants = Grants(
             self._step,
             config.cluster,
@@ -125,7 +125,7 @@ class Ruling:
         if table.version != cores.tenure.version:
             cores.adopt_table(table)
         if table.version == cores.tenure.version:
-            cores.tenure.renew(self._step.now, dict(grants.vector))
+            cores.tenure.renew(self._step.now, grants.claims)
 
     # The cube
 
@@ -199,6 +199,6 @@ class Ruling:
             small_ring=cores.roster.small_ring(cores.config.ring.successors),
             table=None if has_table else table,
             table_version=None if table is None else table.version,
-            settled=None if grants.digest == report.settled else tuple(sorted(grants.vector.items())),
+            settled=None if grants.digest == report.settled else grants.claims,
             directory=() if knows_directory else cores.directory.entries(),
         )

@@ -22,6 +22,7 @@ from p2psub.pubsub.tenure import Tenure
 
 DEED_ROOM = "deed"
 _DEEDS_PER_MESSAGE = 64
+_ERASE_EVERY_TICKS = 8
 _STALE_TICKS = 60
 """A replica that has heard nothing of a deed for this long asks its owner whether it is discharged. A guess: 30 H."""
 
@@ -200,7 +201,7 @@ class Deeds:
 
     def _let_go(self, id_: DeedId) -> None:
         if self.held.pop(id_, None) is not None:
-            self._step.write(DEED_ROOM, id_, None)
+            self._step.erase(DEED_ROOM, id_)
             del self._by_event[id_.event][id_]
             if not self._by_event[id_.event]:
                 del self._by_event[id_.event]
@@ -221,6 +222,8 @@ class Deeds:
         self._tick += 1
         if self._tick % 2 == 0:
             self._tell_discharged()
+        if self._tick % _ERASE_EVERY_TICKS == 0:
+            self._step.erase_now()
         if self._tenure.version != self._table:
             self._table = self._tenure.version
             me = self._step.me.id

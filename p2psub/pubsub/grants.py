@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from p2psub.config import ClusterConfig, CubeConfig
-from p2psub.model.changes import Stream, vector_digest
+from p2psub.model.changes import Stream, Vector, vector_digest
 from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer
@@ -58,6 +58,7 @@ class Grants:
     _indexed: dict[NodeId, int] = field(default_factory=dict)
     _tick: int = 0
     _digest: bytes | None = None
+    _claims: Vector | None = None
 
     @property
     def digest(self) -> bytes:
@@ -66,11 +67,18 @@ class Grants:
             self._digest = vector_digest(self.vector)
         return self._digest
 
+    @property
+    def claims(self) -> Vector:
+        """What every owner of the table holds, as it is told to them."""
+        if self._claims is None:
+            self._claims = tuple(sorted(self.vector.items()))
+        return self._claims
+
     def claim(self, stream: Stream, n: int) -> None:
         """Every owner of the table holds the changes of a stream up to `n`."""
         if n > self.vector.get(stream, 0):
             self.vector[stream] = n
-            self._digest = None
+            self._digest = self._claims = None
 
     @property
     def lease_us(self) -> Micros:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from p2psub.config import PubSubConfig
-from p2psub.model.changes import Stream, lowest_common
+from p2psub.model.changes import Vector, lowest_common
 from p2psub.model.content import Timed
 from p2psub.model.ids import ClusterId, Contact, EventId
 from p2psub.model.instants import Micros
@@ -29,11 +29,11 @@ class Gathering:
     asked_tick: int
     shards: dict[int, None]
     matches: dict[Obligation, None] = field(default_factory=dict)
-    vectors: list[dict[Stream, int]] = field(default_factory=list)
+    claims: list[Vector] = field(default_factory=list)
 
-    def vector(self) -> dict[Stream, int]:
+    def vector(self) -> Vector:
         """The changes that every index asked is known to hold."""
-        return lowest_common(self.vectors)
+        return lowest_common(self.claims)
 
 
 class Matchmaking:
@@ -66,7 +66,7 @@ class Matchmaking:
         shards = {s: None for s in range(self._config.shards) if self._empty_until_us.get(s, 0) <= self._step.now}
         gathering = Gathering(timed, publisher, self._step.now, self._tick, shards)
         self._gathering[event.id] = gathering
-        gathering.vectors.append(self._tenure.vector)
+        gathering.claims.append(self._tenure.claims)
         gathering.matches.update(dict.fromkeys(self._interests.match(event.key, event)))
         for shard in list(shards):
             self._ask(gathering, shard)
@@ -76,14 +76,14 @@ class Matchmaking:
         key, event = self._interests.shard_key(shard), gathering.timed.event
         owner = self._tenure.owner_of(key)
         if self._tenure.serves(key):
-            self._take(gathering, shard, self._interests.match(key, event), self._tenure.vector)
+            self._take(gathering, shard, self._interests.match(key, event), self._tenure.claims)
         elif owner is not None and self.cluster is not None:
             self._step.send(owner, MatchAsk(self.cluster, shard, event))
 
-    def _take(self, gathering: Gathering, shard: int, matches: list[Obligation], vector: dict[Stream, int]) -> None:
+    def _take(self, gathering: Gathering, shard: int, matches: list[Obligation], claims: Vector) -> None:
         gathering.shards.pop(shard, None)
         gathering.matches.update(dict.fromkeys(matches))
-        gathering.vectors.append(vector)
+        gathering.claims.append(claims)
 
     def _finish_if_whole(self, gathering: Gathering) -> None:
         if not gathering.shards and self._gathering.pop(gathering.timed.event.id, None) is not None:
@@ -95,9 +95,8 @@ class Matchmaking:
         if ask.cluster != self.cluster or not self._tenure.serves(key):
             return
         matches = tuple(self._interests.match(key, ask.event))
-        vector = tuple(sorted(self._tenure.vector.items()))
         is_empty = not matches and self._interests.lease_empty(ask.shard)
-        self._step.send(peer, MatchSay(ask.cluster, ask.shard, ask.event.id, matches, vector, is_empty))
+        self._step.send(peer, MatchSay(ask.cluster, ask.shard, ask.event.id, matches, self._tenure.claims, is_empty))
 
     def on_match_say(self, _: Contact, say: MatchSay) -> None:
         gathering = self._gathering.get(say.event)
@@ -107,7 +106,7 @@ class Matchmaking:
             # Counted from when we asked, so that it ends here before it ends at the shard's owner.
             until = gathering.started_us + self._config.empty_lease_us
             self._empty_until_us[say.shard] = Micros(until)
-        self._take(gathering, say.shard, list(say.matches), dict(say.vector))
+        self._take(gathering, say.shard, list(say.matches), say.vector)
         self._finish_if_whole(gathering)
 
     def tick(self) -> None:

@@ -104,7 +104,7 @@ class Owning:
         if event.guarantee is Guarantee.AT_MOST_ONCE:
             self._dispatch(Timed(event, age), list(owed))
             return
-        vector = tuple(sorted(gathering.vector().items()))
+        vector = gathering.vector()
         deed = Deed(deed_id(event.id, owed), Timed(event, age), owed, len(owed), vector, gathering.publisher)
         held = self.deeds.take(deed, Kind.STORE)
         held.is_asked = True

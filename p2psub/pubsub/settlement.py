@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from p2psub.casts.cast import Casts, Summary
 from p2psub.config import NodeConfig
-from p2psub.model.changes import Change, ChangeNumber, Stream
+from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
 from p2psub.model.content import Subscription, SubscriptionState, pinned_topics
 from p2psub.model.graycode import WHOLE, Prefix, covers
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
@@ -346,6 +346,6 @@ class Settlement:
                     self._end(record, self._step.me)
 
 
-def claims_on_takeover(heard: dict[Stream, int], own: dict[Stream, int]) -> dict[Stream, int]:
+def claims_on_takeover(heard: Vector, own: dict[Stream, int]) -> dict[Stream, int]:
     """What a new super-node may claim at once: what the last one claimed, as far as it holds it itself."""
-    return {stream: min(n, own.get(stream, 0)) for stream, n in heard.items() if own.get(stream, 0)}
+    return {stream: min(n, own[stream]) for stream, n in heard if stream in own}

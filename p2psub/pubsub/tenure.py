@@ -8,7 +8,7 @@ nothing. The lease is counted from when the member asked, so its end comes first
 from __future__ import annotations
 
 from p2psub.config import ClusterConfig
-from p2psub.model.changes import Stream, vector_digest
+from p2psub.model.changes import Vector, vector_digest
 from p2psub.model.ids import Contact, Key, NodeId, is_in_arc
 from p2psub.model.instants import Micros
 from p2psub.model.places import Table, TableVersion
@@ -25,8 +25,9 @@ class Tenure:
         self._lease_until_us = Micros(-1)
         self._arc_start: NodeId | None = None
         self.table: Table | None = None
-        self.vector: dict[Stream, int] = {}
-        self.vector_digest = vector_digest({})
+        self.claims: Vector = ()
+        """The changes that every owner of our table holds, as our super-node last told."""
+        self.claims_digest = vector_digest({})
 
     @property
     def version(self) -> TableVersion | None:
@@ -39,12 +40,12 @@ class Tenure:
         n = table.version.n
         self._step.record(Kind.TABLE, epoch=table.version.epoch, count=n, copies=len(table.owners))
 
-    def renew(self, asked_us: Micros, vector: dict[Stream, int] | None) -> None:
+    def renew(self, asked_us: Micros, claims: Vector | None) -> None:
         """The super-node confirmed our table; the lease runs from when we asked."""
         self._lease_until_us = Micros(max(self._lease_until_us, asked_us + self._lease_us))
-        if vector is not None and vector != self.vector:
-            self.vector = vector
-            self.vector_digest = vector_digest(vector)
+        if claims is not None and claims != self.claims:
+            self.claims = claims
+            self.claims_digest = vector_digest(dict(claims))
 
     def give_up(self) -> None:
         """Serve nothing until a super-node grants anew."""
