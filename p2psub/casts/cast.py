@@ -163,7 +163,7 @@ class Casts:
         filling = self._cube.filling
         if filling is not None:
             # The founder of our other half cannot answer yet for itself: we hand on, and answer for both.
-            self._hand_on(cast, filling.prefix, filling.founder)
+            self._hand_on(cast, filling.prefix)
         part = own if own.startswith(cast.subcube) else cast.subcube
         if _has_local_part(cast.payload, part):
             self._waiting_locally.setdefault(cast.id, []).append(cast)
@@ -172,16 +172,16 @@ class Casts:
             cast.local = _merge(cast.payload, [])
         self._finish_if_whole(cast)
 
-    def _hand_on(self, cast: _OpenCast, half: Prefix, founder: Contact | None = None) -> None:
+    def _hand_on(self, cast: _OpenCast, half: Prefix) -> None:
         payload = _restricted(cast.payload, half)
         if payload is not None:
             cast.halves[half] = _Half(payload)
             self._with_half[cast.id, half] = cast
-            self._send_half(cast, half, founder)
+            self._send_half(cast, half)
 
-    def _send_half(self, cast: _OpenCast, half: Prefix, founder: Contact | None = None) -> None:
+    def _send_half(self, cast: _OpenCast, half: Prefix) -> None:
         slot = cast.halves[half]
-        receiver = founder or self._receiver(half, slot.tries)
+        receiver = self._receiver(half, slot.tries)
         slot.holder, slot.sent_tick, slot.in_custody = receiver, self._tick, False
         slot.tries += 1
         if receiver is None:
@@ -196,6 +196,9 @@ class Casts:
 
     def _receiver(self, half: Prefix, tries: int) -> Contact | None:
         """The neighbour across that dimension first; then everybody else there, in turn."""
+        filling = self._cube.filling
+        if filling is not None and filling.prefix == half:
+            return filling.founder
         own = self._cube.place or WHOLE
         by_prefix = self._directory.by_prefix()
         first = spread.neighbour(own, len(half) - 1, by_prefix) if len(half) <= len(own) else None

@@ -36,9 +36,9 @@ def simulations() -> None:
 
 @app.command()
 def overlay(
-    clusters: Annotated[int | None, typer.Option(help="How many rings.  [default: 8]")] = None,
-    members: Annotated[int | None, typer.Option(help="Peers per ring.  [default: 8]")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Virtual seconds per seed.  [default: 200]")] = None,
+    clusters: Annotated[int | None, typer.Option(help="How many rings (default: 8).")] = None,
+    members: Annotated[int | None, typer.Option(help="Peers per ring (default: 8).")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Virtual seconds per seed (default: 200).")] = None,
     seeds: Annotated[str, typer.Option(help="A..B (both included), or a list like 1,5,9.")] = "0..3",
     faults: Annotated[str | None, typer.Option(help="Comma-separated faults, or 'none'.")] = None,
     schedules: Annotated[str | None, typer.Option(help="Adversarial schedules by name, 'mixed', or 'none'.")] = None,

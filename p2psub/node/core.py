@@ -163,7 +163,11 @@ class NodeCore:
             peer, handlers = input_.peer, self._handlers
             cores.liveness.heard(peer.id)
             for message in input_.messages:
-                handlers[type(message)](peer, message)
+                handler = handlers.get(type(message))
+                if handler is None:
+                    self._step.record(Kind.DROP, peer=peer.id, reason="unexpected_message")
+                else:
+                    handler(peer, message)
         elif isinstance(input_, TimerFired):
             self._tick()
         elif isinstance(input_, Stored):

@@ -174,8 +174,10 @@ def _lane_of(message: Message) -> Lane:
 
 def _weight(message: Message) -> int:
     """Roughly the bytes a message takes; the driver's credit is in bytes."""
+    if isinstance(message, Keep):
+        return sum(2 * _SMALL + len(deed.timed.event.body) for deed in message.deeds)
     if message.lane is not Lane.CONTENT:
-        return _SMALL * len(message.deeds) if isinstance(message, Keep) else _SMALL
+        return _SMALL
     if isinstance(message, EventCast):
         return _SMALL + 128 + len(message.payload.timed.event.body)
     assert isinstance(message, Publish | Deliver | Route)

@@ -196,7 +196,7 @@ class Roles:
             return
         for change in stream.changes:
             self._cores.settlement.learn(change)
-        held = StreamHeld(stream.cluster, stream.epoch, self._cores.changes.as_vector())
+        held = StreamHeld(stream.cluster, stream.epoch, self._step.incarnation, self._cores.changes.as_vector())
         self._step.when_durable(lambda: self._step.send(peer, held))
 
     # Succession

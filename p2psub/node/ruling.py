@@ -195,7 +195,7 @@ class Ruling:
             cluster=grants.cluster,
             epoch=grants.epoch,
             sent_us=report.sent_us,
-            candidates=tuple(cores.roster.candidates),
+            candidates=cores.settlement.heirs(),
             small_ring=cores.roster.small_ring(cores.config.ring.successors),
             table=None if has_table else table,
             table_version=None if table is None else table.version,

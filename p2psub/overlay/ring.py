@@ -5,7 +5,7 @@ then, if the successor knows a closer member, adopt that one's list. Rectify rep
 predecessor, and every completed stabilisation notifies. No list is ever padded: a short list says that the ring is
 small.
 
-A ring of r or fewer members cannot keep these rules' invariant; in that *small ring* the super-node hands out the
+A ring of at most r + 1 members cannot keep these rules' invariant; in that *small ring* the super-node hands out the
 lists.
 """
 

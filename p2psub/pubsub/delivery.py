@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+import msgspec
+
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, content_hash
 from p2psub.model.effects import Notify, NotifyGap, Reply, SubscribeCommand, TookCommand, UnsubscribeCommand
@@ -73,10 +75,10 @@ class Delivery:
 
     def _renew(self, wanted: _Wanted, state: SubscriptionState) -> None:
         """Ask for the next version of a record."""
-        old = wanted.record
-        cluster = self._election.cluster or old.cluster
-        wanted.record = Subscription(old.id, old.version + 1, state, cluster, old.filter, old.replay)
-        wanted.is_announced = False
+        cluster = self._election.cluster or wanted.record.cluster
+        version = wanted.record.version + 1
+        wanted.record = msgspec.structs.replace(wanted.record, version=version, state=state, cluster=cluster)
+        wanted.status, wanted.is_announced = None, False
         self._ask(wanted)
 
     def _ask(self, wanted: _Wanted) -> None:
@@ -94,13 +96,12 @@ class Delivery:
             return
         if verdict.version > wanted.record.version and wanted.status is not VerdictStatus.REFUSED:
             # Our lease ran out while we were cut off, and the record was ended. Still wanted: go above it.
-            wanted.record = Subscription(
-                wanted.record.id, verdict.version, wanted.record.state, wanted.record.cluster, wanted.record.filter
-            )
+            wanted.record = msgspec.structs.replace(wanted.record, version=verdict.version)
             self._renew(wanted, wanted.record.state)
             return
-        if verdict.status is not VerdictStatus.ACCEPTED:
-            wanted.is_announced = True
+        if wanted.is_announced:
+            return
+        wanted.is_announced = verdict.status is not VerdictStatus.ACCEPTED
         if verdict.status is not wanted.status:
             wanted.status = verdict.status
             reason = f"{verdict.status} {wanted.record.state}"

@@ -91,6 +91,8 @@ class Matchmaking:
 
     def on_match_ask(self, peer: Contact, ask: MatchAsk) -> None:
         """Answer for a wildcard shard, if it is ours; an asker that hears nothing asks again."""
+        if not 0 <= ask.shard < self._config.shards:
+            return
         key = self._interests.shard_key(ask.shard)
         if ask.cluster != self.cluster or not self._tenure.serves(key):
             return

@@ -87,7 +87,8 @@ class Routing:
             known = self._changes.current(id_)
             if known is not None and known.subscription.state is SubscriptionState.ENDED:
                 arriving.outcomes[id_] = Outcome.ENDED
-            elif known is not None:
+            else:
+                # Also one we never heard of: its number may have died with its super-node. Its peer knows best.
                 by_peer.setdefault(id_.node, []).append(id_)
         for node, subscriptions in by_peer.items():
             contact = self._contact_of(node)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from p2psub.casts.cast import Casts, Summary
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
@@ -141,10 +143,8 @@ class Settlement:
 
     def _end(self, record: Subscription, peer: Contact) -> None:
         if self.grants is not None and record.cluster == self.grants.cluster and self.is_complete:
-            ended = Subscription(
-                record.id, record.version + 1, SubscriptionState.ENDED, record.cluster, record.filter, record.replay
-            )
-            self._number(ended, peer)
+            version = record.version + 1
+            self._number(msgspec.structs.replace(record, version=version, state=SubscriptionState.ENDED), peer)
 
     # Learning
 
@@ -186,12 +186,25 @@ class Settlement:
                 self._step.send(candidate, StreamState(grants.cluster, grants.epoch, tuple(missing)))
 
     def on_stream_held(self, peer: Contact, held: StreamHeld) -> None:
-        if self.grants is None or held.epoch != self.grants.epoch:
+        member = self._roster.members.get(peer.id)
+        if self.grants is None or held.epoch != self.grants.epoch or member is None:
+            return
+        if member.report.incarnation != held.incarnation:
             return
         self._held[peer.id] = dict(held.vector)
         for entry in list(self._settling.values()):
             self._settle_if_stored(entry)
         self._cast_what_is_held()
+
+    def heirs(self) -> tuple[Contact, ...]:
+        """The candidates that could take over at once: they hold everything that is claimed of our cluster."""
+        assert self.grants is not None
+        claims = self.grants.claims
+        return tuple(
+            candidate
+            for candidate in self._roster.candidates
+            if all(self._held.get(candidate.id, {}).get(stream, 0) >= n for stream, n in claims)
+        )
 
     def _is_held(self, number: ChangeNumber) -> bool:
         stream, n = number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from sims.workloads.applications import Load
 
 DEFAULT_FAULTS = ("crash", "partition", "loss", "duplicate", "wipe")
 FULL_SIZE = (8, 8, 200.0)
-"""Clusters, members and seconds from which on a thousand obligations are required (issue 2)."""
+"""Clusters, members and seconds from which on a thousand obligations are required."""
 OBLIGATIONS_MIN = 1000
 
 
@@ -61,8 +61,19 @@ class Scenario:
 def read_scenario(path: Path) -> Scenario:
     """A scenario file: TOML whose keys are the fields of `Scenario`, and of `Load` under [load]."""
     try:
-        return msgspec.convert(tomllib.loads(path.read_text()), Scenario, strict=True)
+        told = tomllib.loads(path.read_text())
+        _refuse_unknown(path, told, Scenario)
+        _refuse_unknown(path, told.get("load", {}), Load)
+        return msgspec.convert(told, Scenario, strict=True)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(str(path), f"no TOML: {error}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(str(path), str(error)) from error
+
+
+def _refuse_unknown(path: Path, told: object, kind: type[Scenario] | type[Load]) -> None:
+    """A misspelt key would silently mean the default."""
+    known = {field.name for field in fields(kind)}
+    unknown = sorted(set(told) - known) if isinstance(told, dict) else []
+    if unknown:
+        raise ConfigError(str(path), f"{unknown[0]!r} is none of {', '.join(sorted(known))}")

@@ -52,6 +52,17 @@ TABLES_MOVE = Scenario(
 )
 """Arcs move all the time, while many subscriptions come and go."""
 
+INTERESTS_RACE = Scenario(
+    clusters=2,
+    members=5,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=("crash", "loss", "reorder"),
+    schedules=("join_beside_key", "owner_before_acknowledgement"),
+    load=Load(subscriptions=30, events_per_second=20.0, churn_per_second=30.0),
+)
+"""Arcs move while thirty subscriptions a second come or go: some change always meets a table under way."""
+
 REIGNS_FALL = Scenario(
     clusters=1,
     members=6,

@@ -13,7 +13,14 @@ from p2psub.pubsub.grants import Grants
 from p2psub.pubsub.interests import Interests
 from p2psub.pubsub.settlement import Settlement, _Settling
 from p2psub.pubsub.tenure import Tenure
-from tests.mutants.hostile import CUBE_UNDER_FIRE, OWNERS_OUT_OF_SIGHT, REIGNS_FALL, SHARDS_EMPTY, TABLES_MOVE
+from tests.mutants.hostile import (
+    CUBE_UNDER_FIRE,
+    INTERESTS_RACE,
+    OWNERS_OUT_OF_SIGHT,
+    REIGNS_FALL,
+    SHARDS_EMPTY,
+    TABLES_MOVE,
+)
 from tests.mutants.mutant import mutant
 
 
@@ -50,7 +57,7 @@ def index_forgets_what_came_meanwhile(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Interests, "on_store_interest", forgetful)
 
 
-@mutant("S1", on=TABLES_MOVE, first=3)
+@mutant("S1", on=INTERESTS_RACE, first=(3, 5, 6))
 def asks_present_owners_only(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change is settled when everybody who might answer for its key has it, by older and next tables too."""
 

@@ -67,10 +67,11 @@ class StreamState(Message, frozen=True):
 
 
 class StreamHeld(Message, frozen=True):
-    """What the candidate holds durably, without gaps."""
+    """What this process of the candidate holds durably, without gaps."""
 
     cluster: ClusterId
     epoch: Epoch
+    incarnation: int
     vector: Vector
 
 

@@ -1,0 +1,237 @@
+"""A workbench for cores: contacts at chosen places of the circle, a step to drive them with, and a look at what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import TypeVar
+
+from p2psub.admission.policy import AdmitAll, Policy
+from p2psub.config import NodeConfig
+from p2psub.model.changes import Change, ChangeNumber, Stream
+from p2psub.model.content import (
+    TOPIC,
+    Event,
+    Filter,
+    Guarantee,
+    Operator,
+    Predicate,
+    Subscription,
+    SubscriptionState,
+    keys_of,
+)
+from p2psub.model.effects import Effect, Emit, Persist
+from p2psub.model.ids import (
+    ID_BYTES,
+    ClusterId,
+    Contact,
+    Epoch,
+    EventId,
+    NodeId,
+    Place,
+    SubscriptionId,
+    is_in_arc,
+    key_of_shard,
+    key_of_topic,
+)
+from p2psub.model.instants import Micros
+from p2psub.model.messages import Message
+from p2psub.model.messages.cluster import IndexTransfer, Report
+from p2psub.model.places import Table, TableVersion
+from p2psub.model.records import Kind, Record
+from p2psub.model.step import Step
+from p2psub.node.cores import Cores, assemble
+
+CLUSTER = ClusterId("c1")
+CONFIG = NodeConfig()
+TICK_US = CONFIG.tick_us
+ANY = Filter()
+"""Wants every event; goes to a wildcard shard."""
+
+E = TypeVar("E", bound=Effect)
+M = TypeVar("M", bound=Message)
+
+
+# Names
+
+
+def node_at(place: int) -> NodeId:
+    """The node whose first byte is `place`: nodes of one test are told apart, and ordered, by one number."""
+    return NodeId(Place(bytes([place]) + bytes(ID_BYTES - 1)))
+
+
+def at(place: int) -> Contact:
+    """The contact of `node_at(place)`."""
+    return Contact(node_at(place), f"host{place}:1")
+
+
+def epoch(counter: int, ruler: int, incarnation: int = 1) -> Epoch:
+    """A reign."""
+    return Epoch(counter, node_at(ruler), incarnation)
+
+
+def topic_in(low: int, high: int) -> str:
+    """A topic whose key lies in the arc (low, high]."""
+    return next(name for name in map(str, range(10_000)) if is_in_arc(node_at(low), key_of_topic(name), node_at(high)))
+
+
+def on_topic(*topics: str) -> Filter:
+    """Wants these topics."""
+    return Filter(tuple((Predicate(TOPIC, Operator.EQUAL, topic),) for topic in topics))
+
+
+def event_of(
+    topic: str,
+    sequence: int = 1,
+    publisher: int = 9,
+    *,
+    body: bytes = b"",
+    retain_us: int = 0,
+    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE,
+) -> Event:
+    """An event of the first incarnation of a publisher."""
+    return Event(EventId(node_at(publisher), 1, sequence), topic, {}, body, retain_us, guarantee)
+
+
+def subscription_of(
+    wanted: Filter,
+    sequence: int = 1,
+    subscriber: int = 8,
+    *,
+    version: int = 1,
+    is_active: bool = True,
+    cluster: ClusterId = CLUSTER,
+    replay: bool = False,
+    incarnation: int = 1,
+) -> Subscription:
+    """A subscription record."""
+    state = SubscriptionState.ACTIVE if is_active else SubscriptionState.ENDED
+    id_ = SubscriptionId(node_at(subscriber), incarnation, sequence)
+    return Subscription(id_, version, state, cluster, wanted, replay)
+
+
+def change_of(record: Subscription, n: int, reign: Epoch | None = None, cluster: ClusterId = CLUSTER) -> Change:
+    """The n-th change of a reign."""
+    return Change(ChangeNumber(Stream(cluster, reign or epoch(1, 1)), n), record)
+
+
+def wildcard_in_shard(shard: int, subscriber: int = 8) -> Subscription:
+    """A subscription to everything that is stored at the given wildcard shard."""
+    records = (subscription_of(ANY, n, subscriber) for n in range(1, 100))
+    return next(record for record in records if keys_of(record, CONFIG.pubsub.shards) == (key_of_shard(shard),))
+
+
+# Steps
+
+
+def step_at(place: int, incarnation: int = 1) -> Step:
+    """A step of the node at that place, with its own fixed dice."""
+    return Step(at(place), incarnation, Random(place))
+
+
+def sent(step: Step) -> list[tuple[Contact, Message]]:
+    """Everything the cores asked to send to others since the last look."""
+    taken, step.sends[:] = list(step.sends), []
+    return taken
+
+
+def sent_of(step: Step, kind: type[M]) -> list[tuple[Contact, M]]:
+    """The messages of one kind sent to others since the last look; the rest is thrown away."""
+    return [(to, message) for to, message in sent(step) if isinstance(message, kind)]
+
+
+def told_myself(step: Step, kind: type[M]) -> list[M]:
+    """The messages of one kind that the node sent to itself since the last look; the rest is thrown away."""
+    taken = [message for message in step.sends_to_me if isinstance(message, kind)]
+    step.sends_to_me.clear()
+    return taken
+
+
+def effects_of(step: Step, kind: type[E]) -> list[E]:
+    """The effects of one kind since the last look; the rest stays."""
+    taken = [effect for effect in step.effects if isinstance(effect, kind)]
+    step.effects[:] = [effect for effect in step.effects if not isinstance(effect, kind)]
+    return taken
+
+
+def records_of(step: Step, *kinds: Kind) -> list[Record]:
+    """The trace records of some kinds since the last look; other records are thrown away."""
+    return [emit.record for emit in effects_of(step, Emit) if emit.record.kind in kinds]
+
+
+def make_durable(step: Step) -> list[Effect]:
+    """End the step and let the disk write everything."""
+    effects = step.close()
+    for effect in effects:
+        if isinstance(effect, Persist):
+            step.keep_promises(effect.number)
+    return effects
+
+
+def tick(step: Step, ticking: Callable[[], object], count: int = 1) -> None:
+    """Let ticks pass at a core, with the time that belongs to them."""
+    for _ in range(count):
+        step.now = Micros(step.now + TICK_US)
+        ticking()
+
+
+# Members
+
+
+def table_of(*places: int, n: int = 1, reign: Epoch | None = None, seen: int | None = None) -> Table:
+    """A table of the members at these places."""
+    owners = tuple(at(place) for place in sorted(places))
+    return Table(TableVersion(reign or epoch(1, 1), n), owners, len(owners) if seen is None else seen)
+
+
+def cores_at(place: int, policy: Policy | None = None, config: NodeConfig = CONFIG) -> Cores:
+    """The cores of a node that is in no cluster yet."""
+    return assemble(step_at(place), config, policy or AdmitAll())
+
+
+def give_index(cores: Cores, table: Table, changes: Iterable[Change] = ()) -> None:
+    """Hand a member the index of its arc and let it adopt the table, as its super-node would."""
+    start = table.arc_start_of(cores.step.me.id)
+    assert start is not None
+    transfer = IndexTransfer(CLUSTER, table.version, start, 1, 0, 1, tuple(changes))
+    cores.interests.on_index_transfer(at(1), transfer)
+    assert cores.adopt_table(table)
+    cores.tenure.renew(cores.step.now, None)
+
+
+def member_at(
+    place: int,
+    table: Table,
+    changes: Iterable[Change] = (),
+    policy: Policy | None = None,
+    config: NodeConfig = CONFIG,
+) -> Cores:
+    """A member of the cluster that the node at 1 rules, with a running lease on its arc of a table."""
+    cores = cores_at(place, policy, config)
+    cores.election.follow(CLUSTER, table.version.epoch, at(1))
+    cores.enter_cluster(CLUSTER)
+    give_index(cores, table, changes)
+    forget(cores.step)
+    return cores
+
+
+def forget(step: Step) -> None:
+    """Throw away what was sent and done so far: the test begins here."""
+    make_durable(step)
+    sent(step)
+    step.sends_to_me.clear()
+    step.effects.clear()
+
+
+def report_of(
+    place: int,
+    *,
+    reign: Epoch | None = None,
+    incarnation: int = 1,
+    score: float = 1.0,
+    in_ring: bool = True,
+    table: TableVersion | None = None,
+) -> tuple[Contact, Report]:
+    """What the member at a place reports on a beat."""
+    said = Report(CLUSTER, incarnation, reign or epoch(1, 1), score, in_ring, Micros(0), table, False, b"", b"")
+    return at(place), said
