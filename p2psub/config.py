@@ -47,8 +47,11 @@ class ClusterConfig:
     """Elections, leases, tables."""
 
     size_min: int = 4
+    """Below it a cluster is the first choice of newcomers (design 1)."""
     size_target: int = 16
+    """Up to it newcomers are taken in without being asked for by name."""
     size_max: int = 64
+    """A super-node takes no more members than this."""
     candidates: int = 2
     """Candidates to whom the super-node's state is streamed."""
     lease_ticks: int = 20
@@ -115,8 +118,6 @@ class EgressConfig:
     """Per link; above it the message is dropped with a record."""
     bulk_share: float = 0.1
     """Part of the link that bulk gets while content waits."""
-    transmit_bytes_max: int = 64 * 1024
-    """Gathered into one transmission."""
 
 
 @dataclass(frozen=True, slots=True)

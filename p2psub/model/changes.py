@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from p2psub.model.content import Subscription
-from p2psub.model.ids import ClusterId, Epoch
+from p2psub.model.ids import ClusterId, Epoch, Natural
 
 
 class Stream(NamedTuple):
@@ -22,7 +22,7 @@ class ChangeNumber(NamedTuple):
     """A change's place in its stream; numbers start at 1 and have no gaps."""
 
     stream: Stream
-    n: int
+    n: Natural
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):

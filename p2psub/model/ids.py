@@ -26,6 +26,10 @@ ClusterId = NewType("ClusterId", str)
 """Name of one Chord ring."""
 
 
+Natural = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""A count or a number in a sequence."""
+
+
 class Contact(msgspec.Struct, frozen=True, array_like=True):
     """A peer and where it can be dialled."""
 
@@ -39,33 +43,33 @@ class Epoch(NamedTuple):
     It names the incarnation too: a node that lost the memory of its reign must not number under the same name again.
     """
 
-    counter: int
+    counter: Natural
     node: NodeId
-    incarnation: int
+    incarnation: Natural
 
 
 class EventId(NamedTuple):
     """Given at the first attempt to publish and never renewed."""
 
     node: NodeId
-    incarnation: int
-    sequence: int
+    incarnation: Natural
+    sequence: Natural
 
 
 class SubscriptionId(NamedTuple):
     """Belongs to one start of one peer: a subscription that is not durable ends with its process."""
 
     node: NodeId
-    incarnation: int
-    sequence: int
+    incarnation: Natural
+    sequence: Natural
 
 
 class CastId(NamedTuple):
     """One cast: who asked for it and its number there."""
 
     node: NodeId
-    incarnation: int
-    sequence: int
+    incarnation: Natural
+    sequence: Natural
 
 
 def digest_of(*parts: bytes) -> Place:

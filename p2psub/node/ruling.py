@@ -7,6 +7,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, Reign, Report
 from p2psub.model.messages.cube import CubeReport
 from p2psub.model.messages.pubsub import Subscribe
+from p2psub.model.records import Kind
 from p2psub.node.cores import Cores
 from p2psub.pubsub.grants import Grants
 from p2psub.pubsub.settlement import claims_on_takeover
@@ -175,7 +176,10 @@ class Ruling:
 
     def take_report(self, grants: Grants, peer: Contact, report: Report) -> None:
         """A member reports: note it, and tell it everything it does not have yet."""
-        cores = self._cores
+        cores, members = self._cores, self._cores.roster.members
+        if peer.id not in members and len(members) + 1 >= cores.config.cluster.size_max:
+            self._step.record(Kind.DROP, peer=peer.id, reason="cluster_full")
+            return
         cores.ring.remember(peer)
         if cores.roster.report(peer, report):
             cores.settlement.end_older(peer, report.incarnation)

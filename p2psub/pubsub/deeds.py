@@ -98,7 +98,7 @@ class Deeds:
         born = Micros(self._step.now - deed.timed.age_us)
         held = Held(deed, event.key, born, {o.subscription: o for o in deed.owed})
         self.held[deed.id] = held
-        self._by_event.setdefault(event.id, {})[deed.id] = None
+        self._by_event.setdefault(deed.id.event, {})[deed.id] = None
         return held
 
     def all_of_event(self, event: EventId) -> list[Held]:

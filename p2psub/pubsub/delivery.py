@@ -125,7 +125,10 @@ class Delivery:
         event = deliver.timed.event
         for missed in deliver.missed:
             self._note_missed(missed)
-        outcomes = tuple((id_, self._take(peer, id_, event)) for id_ in deliver.subscriptions)
+        if deliver.timed.age_us > self._config.horizon_us + self._config.horizon_margin_us:
+            outcomes = tuple((id_, self._refuse_old(id_, event)) for id_ in deliver.subscriptions)
+        else:
+            outcomes = tuple((id_, self._take(peer, id_, event)) for id_ in deliver.subscriptions)
         if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
             self._step.send(peer, Delivered(event.id, self._step.me.id, outcomes))
 
@@ -158,6 +161,11 @@ class Delivery:
         else:
             self._hand_over(wanted, event)
         return Outcome.DELIVERED
+
+    def _refuse_old(self, id_: SubscriptionId, event: Event) -> Outcome:
+        """Older than our memory of what was handed over: it might be a second copy."""
+        self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="older_than_horizon")
+        return Outcome.EXPIRED
 
     def _refuse_full(self, wanted: _Wanted, event: Event) -> Outcome:
         """A full channel: a promised event waits at its owner, any other becomes a gap."""

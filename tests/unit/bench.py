@@ -1,4 +1,4 @@
-"""A workbench for cores: contacts at chosen places of the circle, a step to drive them with, and a look at what they did."""
+"""A workbench for cores: contacts at chosen places of the circle, a step to drive, and a look at what came of it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,310 @@
+"""The owner of a topic: acknowledges only what enough members hold, pays every debt, and pays none twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2psub.model.changes import Change
+from p2psub.model.content import Event, Guarantee, Subscription, Timed
+from p2psub.model.ids import ClusterId, SubscriptionId
+from p2psub.model.instants import SECOND_US, Micros
+from p2psub.model.messages.pubsub import (
+    Acknowledge,
+    Deliver,
+    Delivered,
+    Keep,
+    Kept,
+    MatchAsk,
+    MatchSay,
+    NotOwner,
+    Obligation,
+    Publish,
+    Route,
+    Routed,
+)
+from p2psub.model.outcomes import Outcome, PublishOutcome
+from p2psub.model.places import Table
+from p2psub.model.records import Kind
+from p2psub.node.cores import Cores
+from tests.unit.bench import (
+    CLUSTER,
+    CONFIG,
+    at,
+    change_of,
+    event_of,
+    forget,
+    give_index,
+    make_durable,
+    member_at,
+    node_at,
+    on_topic,
+    records_of,
+    sent,
+    sent_of,
+    subscription_of,
+    table_of,
+    tick,
+    topic_in,
+)
+
+TABLE = table_of(32, 64, 96, 128)
+ALONE = table_of(32)
+TOPIC = topic_in(1, 32)
+PUBLISHER = at(9)
+ELSEWHERE = ClusterId("c2")
+
+HERE = subscription_of(on_topic(TOPIC), 1, subscriber=96)
+"""A subscription of a member of our cluster."""
+THERE = subscription_of(on_topic(TOPIC), 2, subscriber=8, cluster=ELSEWHERE)
+ALSO_THERE = subscription_of(on_topic(TOPIC), 3, subscriber=7, cluster=ELSEWHERE)
+
+
+def changes(*records: Subscription) -> list[Change]:
+    """The records as numbered changes."""
+    return [change_of(record, n) for n, record in enumerate(records, 1)]
+
+
+def owner(*records: Subscription, table: Table = TABLE) -> Cores:
+    """The owner of the topic, with these subscriptions in its index."""
+    cores = member_at(32, table, changes(*records))
+    tick(cores.step, cores.deeds.tick)
+    cores.ring.remember(at(96))
+    forget(cores.step)
+    return cores
+
+
+def publish(cores: Cores, event: Event, age_us: int = 0) -> None:
+    """A publish arrives, and every wildcard shard says that it wants nothing."""
+    cores.owning.on_publish(PUBLISHER, Publish(Timed(event, Micros(age_us))))
+    asks = [(to, message) for to, message in cores.step.sends if isinstance(message, MatchAsk)]
+    cores.step.sends[:] = [send for send in cores.step.sends if not isinstance(send[1], MatchAsk)]
+    for to, ask in asks:
+        cores.matchmaking.on_match_say(to, MatchSay(CLUSTER, ask.shard, event.id, (), (), False))
+
+
+def confirm(cores: Cores, event: Event, *places: int) -> None:
+    """Members state their copies of the event's deeds."""
+    for place in places:
+        deeds = tuple(held.deed.id for held in cores.deeds.all_of_event(event.id))
+        cores.deeds.on_kept(at(place), Kept(CLUSTER, deeds))
+
+
+def stored(*records: Subscription, event: Event | None = None) -> tuple[Cores, Event]:
+    """An owner that has stored and acknowledged an event, and begun to pay."""
+    cores, event = owner(*records), event or event_of(TOPIC)
+    publish(cores, event)
+    make_durable(cores.step)
+    confirm(cores, event, 64, 96)
+    return cores, event
+
+
+def end(cores: Cores, event: Event, record: Subscription, outcome: Outcome = Outcome.DELIVERED) -> None:
+    """A subscriber says how the event ended for one of its subscriptions."""
+    said = Delivered(event.id, record.id.node, ((record.id, outcome),))
+    cores.owning.on_delivered(at(record.id.node[0]), said)
+
+
+def outcomes(cores: Cores) -> list[tuple[SubscriptionId | None, str | None]]:
+    """Subscriptions and reasons of the outcomes recorded since the last look."""
+    return [(record.subscription, record.reason) for record in records_of(cores.step, Kind.OUTCOME)]
+
+
+def test_acknowledgement_waits_for_the_required_copies() -> None:
+    """Three durable copies, our own among them; then the publisher is told how many there are."""
+    cores, event = owner(THERE), event_of(TOPIC)
+    publish(cores, event)
+    assert [to for to, _ in sent_of(cores.step, Keep)] == [at(64), at(96), at(128)]
+    confirm(cores, event, 64, 96, 128)
+    assert sent(cores.step) == [], "our own copy is not durable yet"
+    make_durable(cores.step)
+    assert sent_of(cores.step, Acknowledge) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, 4, 1)))]
+
+
+def test_two_copies_are_not_three() -> None:
+    """With one copy less than required nothing is acknowledged, and nothing is paid."""
+    cores, event = owner(THERE), event_of(TOPIC)
+    publish(cores, event)
+    make_durable(cores.step)
+    confirm(cores, event, 64, 64)
+    assert [message for _, message in sent(cores.step) if not isinstance(message, Keep)] == []
+    confirm(cores, event, 96)
+    assert [type(message) for _, message in sent(cores.step)] == [Acknowledge, Route]
+
+
+@pytest.mark.parametrize(("seen", "copies"), [(1, 1), (2, None), (5, None)])
+def test_bar_is_what_was_seen_lately_not_who_is_left(seen: int, copies: int | None) -> None:
+    """A founder acknowledges with one copy and says so; the last one left of a cut ring acknowledges nothing."""
+    cores, event = owner(table=table_of(32, seen=seen)), event_of(TOPIC)
+    publish(cores, event)
+    make_durable(cores.step)
+    expected = [] if copies is None else [(PUBLISHER, Acknowledge(PublishOutcome(event.id, copies, 0)))]
+    assert sent_of(cores.step, Acknowledge) == expected
+
+
+def test_member_answers_only_for_its_own_keys_and_names_the_owner() -> None:
+    """The wrong address stores nothing."""
+    cores, event = owner(), event_of(topic_in(32, 64))
+    cores.owning.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
+    assert sent(cores.step) == [(PUBLISHER, NotOwner(event.id, at(64)))]
+    assert cores.deeds.held == {}
+
+
+def test_member_without_a_running_lease_owns_nothing() -> None:
+    """A node that hears nobody acknowledges nothing, and does not send the publisher round in circles."""
+    cores, event = owner(table=ALONE), event_of(TOPIC)
+    cores.step.now = Micros(CONFIG.cluster.lease_ticks * CONFIG.tick_us)
+    cores.owning.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
+    assert sent(cores.step) == [(PUBLISHER, NotOwner(event.id, None))]
+    assert cores.deeds.held == {}
+
+
+def test_repeated_publish_is_stored_once_and_acknowledged_again() -> None:
+    """While it is gathered, while it is held and after it was discharged: one deed, one payment, the same outcome."""
+    cores, event = owner(THERE), event_of(TOPIC)
+    cores.owning.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
+    asked = sent_of(cores.step, MatchAsk)
+    publish(cores, event)
+    assert sent(cores.step) == []
+    for to, ask in asked:
+        cores.matchmaking.on_match_say(to, MatchSay(CLUSTER, ask.shard, event.id, (), (), False))
+    make_durable(cores.step)
+    confirm(cores, event, 64, 96)
+    acknowledged = (PUBLISHER, Acknowledge(PublishOutcome(event.id, 3, 1)))
+    assert [send for send in sent(cores.step) if not isinstance(send[1], Keep | Route)] == [acknowledged]
+    publish(cores, event)
+    assert sent(cores.step) == [acknowledged]
+    end(cores, event, THERE)
+    assert cores.deeds.held == {}
+    publish(cores, event)
+    assert sent(cores.step) == [acknowledged]
+    assert cores.deeds.held == {}
+
+
+def test_own_cluster_is_served_straight_and_all_others_by_one_route() -> None:
+    """Hyper 3.1.2: same cluster, back to the subscriber; other clusters, through the super-node, once."""
+    cores, event = stored(HERE, THERE, ALSO_THERE)
+    timed = Timed(event, Micros(0))
+    routed = (Obligation(THERE.id, ELSEWHERE), Obligation(ALSO_THERE.id, ELSEWHERE))
+    assert sent(cores.step)[-2:] == [(at(96), Deliver(timed, (HERE.id,))), (at(1), Route(1, timed, routed))]
+
+
+def test_event_is_discharged_by_its_last_outcome() -> None:
+    """Not before: what is still owed stays with the cluster."""
+    cores, event = stored(HERE, THERE)
+    end(cores, event, HERE)
+    assert list(cores.deeds.held)
+    assert records_of(cores.step, Kind.DISCHARGE) == []
+    cores.owning.on_routed(at(1), Routed(1, event.id, ((THERE.id, Outcome.DELIVERED),)))
+    assert cores.deeds.held == {}
+    assert [(r.event, r.count) for r in records_of(cores.step, Kind.DISCHARGE)] == [(event.id, 2)]
+
+
+def test_each_debt_has_one_outcome() -> None:
+    """A repeated answer, even a different one, is not counted again: matched = outcomes + undischarged."""
+    cores, event = stored(HERE, THERE)
+    make_durable(cores.step)
+    end(cores, event, HERE)
+    end(cores, event, HERE, Outcome.ENDED)
+    end(cores, event, ALSO_THERE)
+    assert outcomes(cores) == [(HERE.id, "delivered")]
+
+
+def test_deferred_is_no_outcome_and_is_tried_again_soon() -> None:
+    """A full channel: the event is still owed, and offered again after the short patience."""
+    cores, event = stored(HERE)
+    end(cores, event, HERE, Outcome.DEFERRED)
+    assert outcomes(cores) == []
+    sent(cores.step)
+    tick(cores.step, cores.owning.tick, CONFIG.pubsub.retry_ticks - 1)
+    assert sent(cores.step) == []
+    tick(cores.step, cores.owning.tick)
+    assert [to for to, _ in sent(cores.step)] == [at(1)]
+
+
+def test_unpaid_debts_are_paid_again_and_only_they() -> None:
+    """Through the super-node from the second time on: it knows where a peer is."""
+    cores, event = stored(HERE, THERE)
+    end(cores, event, THERE)
+    sent(cores.step)
+    tick(cores.step, cores.owning.tick, CONFIG.pubsub.redeliver_ticks)
+    age = Micros(CONFIG.pubsub.redeliver_ticks * CONFIG.tick_us)
+    assert sent(cores.step) == [(at(1), Route(2, Timed(event, age), (Obligation(HERE.id, CLUSTER),)))]
+
+
+def test_what_is_older_than_the_horizon_ends_unreachable() -> None:
+    """Receivers forget ids after the horizon plus a margin: no copy may be sent later than that."""
+    cores, event = stored(THERE)
+    sent(cores.step)
+    tick(cores.step, cores.owning.tick)
+    cores.step.now = Micros(CONFIG.pubsub.horizon_us + SECOND_US)
+    cores.tenure.renew(cores.step.now, None)
+    tick(cores.step, cores.owning.tick, CONFIG.pubsub.redeliver_ticks)
+    assert outcomes(cores) == [(THERE.id, "unreachable")]
+    assert cores.deeds.held == {}
+    assert event.id not in [record.event for record in records_of(cores.step, Kind.MATCH)]
+    assert sent_of(cores.step, Route) == []
+
+
+def test_new_owner_pays_once_enough_members_hold_the_deed_again() -> None:
+    """An owner died: its successor got the deed as a copy, and takes over the debt with it."""
+    cores, event = stored(THERE)
+    (deed,) = [held.deed for held in cores.deeds.held.values()]
+    heir = member_at(64, TABLE)
+    tick(heir.step, heir.deeds.tick)
+    heir.deeds.on_keep(at(32), Keep(CLUSTER, (deed,)))
+    make_durable(heir.step)
+    tick(heir.step, heir.owning.tick, 20)
+    assert sent_of(heir.step, Route) == [], "not the owner yet"
+    give_index(heir, table_of(64, 96, 128, n=2, seen=4))
+    tick(heir.step, heir.deeds.tick)
+    assert [to for to, _ in sent_of(heir.step, Keep)] == [at(96), at(128)]
+    confirm(heir, event, 96)
+    assert sent_of(heir.step, Route) == []
+    confirm(heir, event, 128)
+    assert [message.owed for _, message in sent_of(heir.step, Route)] == [(Obligation(THERE.id, ELSEWHERE),)]
+    assert sent_of(heir.step, Acknowledge) == [], "nobody asked this owner"
+
+
+def test_at_most_once_goes_straight_through() -> None:
+    """No store, no copies, no acknowledgement: matched, sent, forgotten."""
+    cores = owner(HERE)
+    event = event_of(TOPIC, guarantee=Guarantee.AT_MOST_ONCE)
+    publish(cores, event)
+    assert sent(cores.step) == [(at(96), Deliver(Timed(event, Micros(0)), (HERE.id,)))]
+    assert cores.deeds.held == {}
+
+
+def test_replayed_event_is_owed_to_the_new_subscription_once() -> None:
+    """Hyper 3.1.1: a new subscription is matched with the stored events; asking twice owes nothing twice."""
+    event = event_of(TOPIC, retain_us=60 * SECOND_US)
+    cores = owner(table=ALONE)
+    publish(cores, event)
+    make_durable(cores.step)
+    assert cores.deeds.held == {}, "it matched nobody and is only retained"
+    late = subscription_of(on_topic(TOPIC), 5, subscriber=96, replay=True)
+    other = subscription_of(on_topic("another"), 6, subscriber=96, replay=True)
+    forget(cores.step)
+    assert (cores.owning.replay(late), cores.owning.replay(late), cores.owning.replay(other)) == (1, 1, 0)
+    make_durable(cores.step)
+    assert sent(cores.step) == [(at(96), Deliver(Timed(event, Micros(0)), (late.id,)))]
+    end(cores, event, late)
+    assert cores.owning.replay(late) == 1
+    make_durable(cores.step)
+    assert sent(cores.step) == []
+
+
+def test_store_record_names_what_the_event_was_matched_against() -> None:
+    """S1 is judged by that vector: it must not promise more than the index was known to hold."""
+    cores, event = owner(THERE, table=ALONE), event_of(TOPIC)
+    stream = change_of(THERE, 1).number.stream
+    cores.tenure.renew(cores.step.now, {stream: 1})
+    publish(cores, event)
+    make_durable(cores.step)
+    (record,) = records_of(cores.step, Kind.STORE) or [None]
+    assert record is None, "records are effects of the step that made the row durable"
+
+
+def test_node_ids_are_places() -> None:
+    """The bench's topics lie where these tests say."""
+    assert TABLE.owner_of(event_of(TOPIC).key) == at(32)
+    assert node_at(32) < node_at(64)
