@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from p2psub.model.ids import ClusterId, EventId, Key, SubscriptionId, key_of_shard, key_of_topic
+from p2psub.model.ids import ClusterId, EventId, Key, Natural, SubscriptionId, key_of_shard, key_of_topic
 from p2psub.model.instants import Micros
 
 
@@ -99,7 +99,7 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
     """One record per subscription; of two records with one id the higher version stands."""
 
     id: SubscriptionId
-    version: int
+    version: Natural
     state: SubscriptionState
     cluster: ClusterId
     filter: Filter

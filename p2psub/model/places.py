@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from p2psub.model.graycode import Prefix
-from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId, Place
+from p2psub.model.ids import ClusterId, Contact, Epoch, Key, Natural, NodeId, Place
 
 
 class Standing(enum.StrEnum):
@@ -25,10 +25,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
     cluster: ClusterId
     prefix: Prefix
-    version: int
+    version: Natural
     super_node: Contact
     epoch: Epoch
-    members: int
+    members: Natural
     standing: Standing = Standing.PRESENT
 
 
@@ -36,7 +36,10 @@ class TableVersion(NamedTuple):
     """Orders the tables of a cluster across reigns."""
 
     epoch: Epoch
-    n: int
+    n: Natural
+
+
+Owners = Annotated[tuple[Contact, ...], msgspec.Meta(min_length=1)]
 
 
 class Table(msgspec.Struct, frozen=True, array_like=True):
@@ -46,8 +49,8 @@ class Table(msgspec.Struct, frozen=True, array_like=True):
     """
 
     version: TableVersion
-    owners: tuple[Contact, ...]
-    seen: int
+    owners: Owners
+    seen: Natural
 
     def owner_of(self, key: Key) -> Contact:
         """successor(key) among the members of this table."""

@@ -221,6 +221,9 @@ class Roles:
         cluster, me = self._election.cluster, self._step.me.id
         assert cluster is not None
         was_streamed = any(candidate.id == me for candidate in self._election.candidates)
-        others = [entry for entry in self._cores.directory.present() if entry.cluster != cluster]
-        self._ruling.begin(cluster, is_complete=was_streamed or not others)
+        is_alone = len(self._cores.known_members()) == 1 and len(self._cores.directory.present()) <= 1
+        # Without a table we have forgotten, or never learnt, how many we were: the bar for copies must not fall.
+        has_forgotten = self._cores.tenure.table is None and not is_alone
+        seen_min = self._cores.config.pubsub.copies if has_forgotten else 1
+        self._ruling.begin(cluster, was_streamed or is_alone, seen_min)
         self._ruling.announce()

@@ -29,7 +29,7 @@ class Ruling:
 
     # Beginning and ending
 
-    def begin(self, cluster: ClusterId, is_complete: bool) -> None:
+    def begin(self, cluster: ClusterId, is_complete: bool, seen_min: int = 1) -> None:
         """Rule from now on. `is_complete`: we hold every change our cluster ever answered for."""
         cores, config = self._cores, self._cores.config
         cores.casts.abandon()
@@ -37,7 +37,7 @@ class Ruling:
         cores.enter_cluster(cluster)
         if not cores.ring.is_joined:
             cores.ring.found(cluster)
-        cores.roster.restart(cores.known_members())
+        cores.roster.restart(cores.known_members(), seen_min)
         claims = claims_on_takeover(cores.tenure.claims, cores.changes.vector)
         grants = Grants(
             self._step,
@@ -131,8 +131,10 @@ class Ruling:
     # The cube
 
     def _fill(self) -> None:
-        """Neighbours give us the change set; if there is nobody to get it from, go on with what we have."""
+        """Neighbours, or members who held it, give us the change set; if nobody has it, go on with what we have."""
         self._incomplete_ticks += 1
+        for contact in self._cores.roster.contacts():
+            self._cores.antientropy.offer(contact)
         if self._incomplete_ticks > _FILL_PATIENCE_TICKS and self._cores.cube.entry is not None:
             self._cores.settlement.is_complete = True
 

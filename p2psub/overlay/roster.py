@@ -25,13 +25,19 @@ class Roster:
         self._config = config
         self._tick = 0
         self._seen: dict[NodeId, int] = {}
+        self._seen_min = 1
+        self._restarted_tick = 0
         self.members: dict[NodeId, Member] = {}
         self.candidates: list[Contact] = []
 
-    def restart(self, known: list[Contact]) -> None:
-        """Begin a reign: nobody has reported yet, but whoever was known counts as seen."""
+    def restart(self, known: list[Contact], seen_min: int = 1) -> None:
+        """Begin a reign: nobody has reported yet, but whoever was known counts as seen.
+
+        `seen_min` is for one who has forgotten its cluster: it must assume that there were so many.
+        """
         self.members, self.candidates = {}, []
         self._seen.update({contact.id: self._tick for contact in known})
+        self._seen_min, self._restarted_tick = seen_min, self._tick
 
     def report(self, peer: Contact, report: Report) -> bool:
         """Note a report; True if the member is new, or is back in a new incarnation."""
@@ -63,7 +69,9 @@ class Roster:
     @property
     def seen(self) -> int:
         """Members seen lately, alive or not, ourselves included."""
-        return len(self._seen.keys() | {self._step.me.id})
+        seen = len(self._seen.keys() | {self._step.me.id})
+        is_recent = self._tick - self._restarted_tick < self._config.seen_ticks
+        return max(seen, self._seen_min) if is_recent else seen
 
     def contacts(self) -> list[Contact]:
         return [member.contact for member in self.members.values()]

@@ -83,6 +83,7 @@ class Deeds:
         """After a restart: what was durable is still held."""
         for deed in deeds:
             self._hold(deed).held_by[self._step.me.id] = None
+            self._step.record(Kind.KEEP, event=deed.id.event, reason="recovered")
 
     # Taking and keeping
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from p2psub.model.changes import Change, Vector
 from p2psub.model.graycode import Prefix
-from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.ids import ClusterId, Contact, Natural
 from p2psub.model.messages.base import Lane, Message
 from p2psub.model.places import Entry
 
@@ -61,7 +61,7 @@ class SplitGrant(Message, frozen=True):
 
     cluster: ClusterId
     prefix: Prefix
-    version: int
+    version: Natural
     vector: Vector
     entries: tuple[Entry, ...]
 
