@@ -163,8 +163,8 @@ class Roles:
         if super_node.id == self._step.me.id or not self._election.follow(cluster, epoch, super_node):
             return
         self._cores.enter_cluster(cluster)
-        if old is not None:
-            # Two reigns met, or ours was cut short. It may have granted what the other does not know of.
+        if old is not None and not self._cores.liveness.is_suspect(old.id):
+            # Two living reigns met. The one we leave may grant what the other does not know of.
             self._cores.tenure.give_up()
         if ruled:
             self._ruling.end(super_node)

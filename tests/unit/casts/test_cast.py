@@ -1,0 +1,348 @@
+"""Casts at one super-node: every half is handed on once, answered once, and never dropped in silence."""
+
+from __future__ import annotations
+
+from p2psub.casts.cast import Casts, Payload, Summary
+from p2psub.model.content import Guarantee, Timed
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import CastId, ClusterId, Contact
+from p2psub.model.instants import Micros
+from p2psub.model.messages.casts import (
+    Answer,
+    CastRefused,
+    ChangeCast,
+    ChangePayload,
+    ChangeSummary,
+    Custody,
+    EventCast,
+    EventPayload,
+    EventSummary,
+)
+from p2psub.model.messages.cube import SplitAsk
+from p2psub.model.outcomes import Outcome
+from p2psub.model.places import Entry
+from p2psub.model.records import Kind
+from p2psub.overlay.directory import Directory
+from p2psub.overlay.election import Election
+from p2psub.overlay.hypercube import Hypercube
+from p2psub.overlay.liveness import Liveness
+from tests.unit.bench import (
+    CONFIG,
+    at,
+    change_of,
+    epoch,
+    event_of,
+    forget,
+    on_topic,
+    records_of,
+    sent,
+    step_at,
+    subscription_of,
+    tick,
+)
+
+CHANGE = ChangePayload(change_of(subscription_of(on_topic("x")), 1))
+PARENT = at(200)
+FOREIGN = CastId(PARENT.id, 1, 1)
+
+
+class FakeLocal:
+    """A cluster that notes what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[CastId, Payload, Prefix]] = []
+
+    def take(self, cast: CastId, payload: Payload, part: Prefix) -> None:
+        self.taken.append((cast, payload, part))
+
+
+def cluster_at(prefix: str) -> ClusterId:
+    """The cluster that owns a prefix."""
+    return ClusterId(f"c{prefix}")
+
+
+def ruler_of(prefix: str) -> Contact:
+    """The super-node of the cluster that owns a prefix."""
+    return at(16 + int("1" + prefix, 2))
+
+
+class Bench:
+    """A super-node with prefix `own` in a cube of `prefixes`."""
+
+    def __init__(self, own: str, prefixes: tuple[str, ...] = ("00", "01", "10", "11")) -> None:
+        me = ruler_of(own)
+        self.step = step_at(me.id[0])
+        self.directory, self.liveness = Directory(), Liveness(self.step, CONFIG.liveness)
+        election = Election(self.step, CONFIG.cluster)
+        election.rule(cluster_at(own))
+        self.cube = Hypercube(self.step, CONFIG.cube, self.directory, election, self.liveness, tuple)
+        self.local = FakeLocal()
+        self.casts = Casts(self.step, CONFIG.cube, self.cube, self.directory, self.liveness, self.local)
+        for prefix in prefixes:
+            ruler = ruler_of(prefix)
+            reign = epoch(1, ruler.id[0])
+            self.directory.merge([Entry(cluster_at(prefix), Prefix(prefix), 1, ruler, reign, 1)])
+        self.done: list[tuple[Summary, bool]] = []
+        forget(self.step)
+
+    def start(self, payload: Payload = CHANGE) -> CastId:
+        """Start a cast and note how it ends."""
+        return self.casts.start(payload, lambda summary, whole: self.done.append((summary, whole)))
+
+    def ask(self, subcube: str, hops: int = 1, peer: Contact = PARENT) -> None:
+        """A parent asks us to cover a subcube."""
+        self.casts.on_cast(peer, ChangeCast(FOREIGN, Prefix(subcube), CHANGE, hops))
+
+    def answer(self, cast: CastId, half: str, granted: int = 1) -> None:
+        """The super-node there answers for a half."""
+        self.casts.on_answer(ruler_of(half), Answer(cast, Prefix(half), vote(half, granted=granted)))
+
+    def kill(self, *prefixes: str) -> None:
+        """Pronounce super-nodes dead."""
+        self.liveness.watch_only([ruler_of(prefix) for prefix in prefixes])
+        for _ in range(CONFIG.liveness.unreachable_after_ticks):
+            self.liveness.tick([])
+        assert all(self.liveness.is_dead(ruler_of(prefix).id) for prefix in prefixes)
+        sent(self.step)
+
+
+def vote(*covered: str, granted: int = 1, refused: int = 0) -> ChangeSummary:
+    """Votes of a subtree."""
+    return ChangeSummary(tuple(map(Prefix, covered)), granted, refused, 0)
+
+
+def handed_on(cast: CastId, receiver: str, half: str, hops: int = 1) -> tuple[Contact, ChangeCast]:
+    """A half on its way."""
+    return ruler_of(receiver), ChangeCast(cast, Prefix(half), CHANGE, hops)
+
+
+def test_root_hands_each_half_to_the_neighbour_there() -> None:
+    """One message per dimension, and its own part to its own cluster."""
+    bench = Bench("01")
+    cast = bench.start()
+    assert sent(bench.step) == [handed_on(cast, "11", "1"), handed_on(cast, "00", "00")]
+    assert bench.local.taken == [(cast, CHANGE, Prefix("01"))]
+
+
+def test_root_is_done_when_its_cluster_and_every_half_have_answered() -> None:
+    """The summary is the sum; until the last answer nothing is said."""
+    bench = Bench("01")
+    cast = bench.start()
+    bench.casts.answer_locally(cast, vote("01"))
+    bench.answer(cast, "1", granted=2)
+    assert bench.done == []
+    bench.answer(cast, "00")
+    assert bench.done == [(vote("01", "1", "00", granted=4), True)]
+
+
+def test_second_answer_for_a_half_counts_nothing() -> None:
+    """Two receivers may cover one half after a retry: the first answer fills the slot, the second is only counted."""
+    bench = Bench("01")
+    cast = bench.start()
+    bench.answer(cast, "1", granted=2)
+    bench.answer(cast, "1", granted=2)
+    bench.casts.answer_locally(cast, vote("01"))
+    bench.answer(cast, "00")
+    bench.answer(cast, "00")
+    assert bench.done == [(vote("01", "1", "00", granted=4), True)]
+    assert [record.reason for record in records_of(bench.step, Kind.DUPLICATE)] == ["late_answer"] * 2
+
+
+def test_receiver_takes_custody_at_once_and_covers_only_its_subcube() -> None:
+    """Asked for the half "1", it hands on "11" and nothing of the other half (Hyper 2.1)."""
+    bench = Bench("10")
+    bench.ask("1", hops=1)
+    assert sent(bench.step) == [(PARENT, Custody(FOREIGN, Prefix("1"))), handed_on(FOREIGN, "11", "11", hops=2)]
+    assert bench.local.taken == [(FOREIGN, CHANGE, Prefix("10"))]
+
+
+def test_answer_goes_up_when_the_whole_subcube_is_covered() -> None:
+    """Never a part of it: the parent would take that for all."""
+    bench = Bench("10")
+    bench.ask("1")
+    sent(bench.step)
+    bench.casts.answer_locally(FOREIGN, vote("10"))
+    assert sent(bench.step) == []
+    bench.answer(FOREIGN, "11")
+    assert sent(bench.step) == [(PARENT, Answer(FOREIGN, Prefix("1"), vote("10", "11", granted=2)))]
+
+
+def test_repeated_request_joins_the_open_cast() -> None:
+    """Custody again, but no second walk and no second storing; every parent gets the one answer."""
+    bench, other = Bench("10"), at(201)
+    bench.ask("1")
+    sent(bench.step)
+    bench.ask("1", peer=other)
+    bench.ask("1")
+    assert sent(bench.step) == [(other, Custody(FOREIGN, Prefix("1"))), (PARENT, Custody(FOREIGN, Prefix("1")))]
+    assert len(bench.local.taken) == 1
+    bench.casts.answer_locally(FOREIGN, vote("10"))
+    bench.answer(FOREIGN, "11")
+    answer = Answer(FOREIGN, Prefix("1"), vote("10", "11", granted=2))
+    assert sent(bench.step) == [(PARENT, answer), (other, answer)]
+
+
+def test_repeated_request_after_the_answer_is_answered_from_memory() -> None:
+    """The answer was lost: it is the same again, and nobody below is bothered."""
+    bench = Bench("11")
+    bench.ask("11")
+    bench.casts.answer_locally(FOREIGN, vote("11"))
+    sent(bench.step)
+    bench.ask("11")
+    again = Answer(FOREIGN, Prefix("11"), vote("11"))
+    assert sent(bench.step) == [(PARENT, Custody(FOREIGN, Prefix("11"))), (PARENT, again)]
+    assert len(bench.local.taken) == 1
+
+
+def test_cast_for_a_foreign_subcube_is_refused_with_its_owner() -> None:
+    """Two nodes with different directories: the sender learns, and tries again where it belongs."""
+    bench = Bench("10")
+    bench.ask("0")
+    assert sent(bench.step) == [(PARENT, CastRefused(FOREIGN, Prefix("0"), bench.directory.entries()))]
+    assert bench.local.taken == []
+
+
+def test_refusal_teaches_the_sender_who_owns_the_half() -> None:
+    """The next try goes to the owner that the refusal named."""
+    bench = Bench("0", ("0", "1"))
+    cast = bench.start()
+    sent(bench.step)
+    heir = at(250)
+    newer = Entry(cluster_at("1"), Prefix("1"), 1, heir, epoch(2, 250), 1)
+    bench.casts.on_custody(ruler_of("1"), Custody(cast, Prefix("1")))
+    bench.casts.on_cast_refused(ruler_of("1"), CastRefused(cast, Prefix("1"), (newer,)))
+    tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks)
+    assert sent(bench.step) == [(heir, ChangeCast(cast, Prefix("1"), CHANGE, 1))]
+
+
+def test_half_without_custody_is_tried_through_another_contact() -> None:
+    """The first receiver may be gone: after the patience, somebody else in that half."""
+    bench = Bench("00")
+    cast = bench.start()
+    sent(bench.step)
+    bench.casts.on_custody(ruler_of("01"), Custody(cast, Prefix("01")))
+    tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks - 1)
+    assert sent(bench.step) == []
+    tick(bench.step, bench.casts.tick)
+    assert sent(bench.step) == [handed_on(cast, "11", "1")]
+
+
+def test_half_in_custody_is_not_repeated_however_slow_the_answer() -> None:
+    """Only a death of the holder starts it anew: a slow answer is no reason for a second walk."""
+    bench = Bench("00")
+    cast = bench.start()
+    sent(bench.step)
+    for holder, half in (("10", "1"), ("01", "01")):
+        bench.casts.on_custody(ruler_of(holder), Custody(cast, Prefix(half)))
+    tick(bench.step, bench.casts.tick, CONFIG.cube.cast_ticks_max - 1)
+    assert sent(bench.step) == []
+    bench.kill("10")
+    tick(bench.step, bench.casts.tick)
+    assert sent(bench.step) == [handed_on(cast, "11", "1")]
+
+
+def test_custody_counts_from_the_holder_alone() -> None:
+    """A late word of the receiver before does not stop the retry."""
+    bench = Bench("00")
+    cast = bench.start()
+    sent(bench.step)
+    bench.casts.on_custody(ruler_of("11"), Custody(cast, Prefix("1")))
+    tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks)
+    assert [message.subcube for _, message in sent(bench.step) if isinstance(message, ChangeCast)] == ["1", "01"]
+
+
+def test_cast_that_stays_open_ends_incomplete() -> None:
+    """The root is told what came in, and that it is not all; a parent is told nothing that it could take for all."""
+    root, relay = Bench("0", ("0", "1")), Bench("10")
+    cast = root.start()
+    root.casts.answer_locally(cast, vote("0"))
+    tick(root.step, root.casts.tick, CONFIG.cube.cast_ticks_max + 1)
+    assert root.done == [(vote("0"), False)]
+    relay.ask("1")
+    relay.casts.answer_locally(FOREIGN, vote("10"))
+    tick(relay.step, relay.casts.tick, CONFIG.cube.cast_ticks_max + 1)
+    assert [message for _, message in sent(relay.step) if isinstance(message, Answer)] == []
+
+
+def test_founder_that_is_filling_gets_the_cast_too() -> None:
+    """The old super-node hands on, and answers for both only when both have it."""
+    bench, founder = Bench("1", ("0", "1")), at(240)
+    bench.cube.on_split_ask(founder, SplitAsk(ClusterId("new"), founder))
+    sent(bench.step)
+    bench.ask("1")
+    assert sent(bench.step) == [
+        (PARENT, Custody(FOREIGN, Prefix("1"))),
+        (founder, ChangeCast(FOREIGN, Prefix("11"), CHANGE, 2)),
+    ]
+    bench.casts.answer_locally(FOREIGN, vote("1"))
+    assert sent(bench.step) == []
+    bench.answer(FOREIGN, "11")
+    assert sent(bench.step) == [(PARENT, Answer(FOREIGN, Prefix("1"), vote("1", "11", granted=2)))]
+
+
+def test_deposed_super_node_sends_its_parents_elsewhere() -> None:
+    """What it left undone must be asked of its successor; late answers do nothing."""
+    bench = Bench("10")
+    bench.ask("1")
+    sent(bench.step)
+    bench.casts.abandon()
+    assert sent(bench.step) == [(PARENT, CastRefused(FOREIGN, Prefix("1"), bench.directory.entries()))]
+    bench.casts.answer_locally(FOREIGN, vote("10"))
+    bench.answer(FOREIGN, "11")
+    assert sent(bench.step) == []
+
+
+def multicast(*targets: str, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) -> EventPayload:
+    """An event for one subscription in each target cluster."""
+    timed = Timed(event_of("x", guarantee=guarantee), Micros(0))
+    wanted = [(cluster_at(t), Prefix(t), (subscription_of(on_topic("x"), int("1" + t, 2)).id,)) for t in targets]
+    return EventPayload(timed, tuple(wanted))
+
+
+def test_multicast_enters_only_halves_that_hold_a_target() -> None:
+    """Each half gets its own targets; a cluster that is none is asked nothing."""
+    bench = Bench("00")
+    cast = bench.start(multicast("10", "11"))
+    assert sent(bench.step) == [(ruler_of("10"), EventCast(cast, Prefix("1"), multicast("10", "11"), 1))]
+    assert bench.local.taken == []
+    both = bench.start(multicast("01", "11"))
+    assert sent(bench.step) == [
+        (ruler_of("10"), EventCast(both, Prefix("1"), multicast("11"), 1)),
+        (ruler_of("01"), EventCast(both, Prefix("01"), multicast("01"), 1)),
+    ]
+
+
+def test_multicast_gathers_every_outcome() -> None:
+    """What each subtree says of its subscriptions comes together at the root."""
+    bench = Bench("00")
+    payload = multicast("00", "01", "11")
+    cast = bench.start(payload)
+    said = {prefix: EventSummary(((ids[0], Outcome.DELIVERED),)) for _, prefix, ids in payload.targets}
+    bench.casts.answer_locally(cast, said[Prefix("00")])
+    for half, target in (("1", "11"), ("01", "01")):
+        bench.casts.on_answer(ruler_of(half), Answer(cast, Prefix(half), said[Prefix(target)]))
+    ((summary, is_whole),) = bench.done
+    assert isinstance(summary, EventSummary)
+    assert is_whole
+    assert sorted(summary.outcomes) == sorted(outcome for part in said.values() for outcome in part.outcomes)
+
+
+def test_at_most_once_waits_for_nobody() -> None:
+    """It is sent down once, without custody or answer; a repeated copy is not handed on again."""
+    bench = Bench("10")
+    asked = EventCast(FOREIGN, Prefix("1"), multicast("10", "11", guarantee=Guarantee.AT_MOST_ONCE), 1)
+    bench.casts.on_cast(PARENT, asked)
+    bench.casts.answer_locally(FOREIGN, EventSummary(()))
+    bench.casts.on_cast(PARENT, asked)
+    below = EventCast(FOREIGN, Prefix("11"), multicast("11", guarantee=Guarantee.AT_MOST_ONCE), 2)
+    assert sent(bench.step) == [(ruler_of("11"), below)]
+    assert len(bench.local.taken) == 1
+    tick(bench.step, bench.casts.tick, 10)
+    assert sent(bench.step) == []
+
+
+def test_cluster_without_a_place_finishes_at_once_and_says_so() -> None:
+    """Nothing was covered: whoever asked must not take that for success."""
+    bench = Bench("00", ())
+    bench.start()
+    assert bench.done == [(vote(granted=0), False)]

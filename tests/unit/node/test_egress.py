@@ -1,0 +1,179 @@
+"""The only sender: urgent first, no more than the link takes, no more waiting than the limit, no silent loss."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2psub.config import EgressConfig
+from p2psub.model.content import Timed
+from p2psub.model.effects import Connect, Transmit
+from p2psub.model.instants import Micros
+from p2psub.model.messages import Lane, Message
+from p2psub.model.messages.cube import ChangeBatch, DirectoryAsk
+from p2psub.model.messages.liveness import Ping
+from p2psub.model.messages.pubsub import Publish
+from p2psub.model.records import Kind
+from p2psub.node.egress import Egress
+from p2psub.queueing.fcfs import FirstComeFirstServed
+from tests.unit.bench import at, effects_of, event_of, records_of, step_at
+
+PEER = at(64)
+PLENTY = 1 << 30
+URGENT, CONTROL, BULK = Ping(), DirectoryAsk(), ChangeBatch((), (), False)
+
+
+def content(sequence: int, size: int = 0) -> Publish:
+    """Content that can be told apart."""
+    return Publish(Timed(event_of("x", sequence, body=bytes(size)), Micros(0)))
+
+
+class Link:
+    """One node and its link to a peer."""
+
+    def __init__(self, queued_max: int = 100, bulk_share: float = 0.1) -> None:
+        self.step = step_at(1)
+        config = EgressConfig(queued_messages_max=queued_max, bulk_share=bulk_share)
+        self.core = Egress(self.step, config, FirstComeFirstServed)
+
+    def send(self, *messages: Message) -> list[Message]:
+        """One step's sends; what was transmitted."""
+        for message in messages:
+            self.step.send(PEER, message)
+        self.core.flush()
+        return self.transmitted()
+
+    def up(self, credit: int = PLENTY) -> list[Message]:
+        self.core.link_up(PEER, credit)
+        return self.transmitted()
+
+    def ready(self, credit: int) -> list[Message]:
+        self.core.link_ready(PEER.id, credit)
+        return self.transmitted()
+
+    def transmitted(self) -> list[Message]:
+        """Messages handed to the driver since the last look, in their order."""
+        effects = effects_of(self.step, Transmit)
+        assert all(effect.peer == PEER.id for effect in effects)
+        return [message for effect in effects for message in effect.messages]
+
+
+def test_first_message_dials_and_waits_for_the_link() -> None:
+    """One Connect however much is sent; nothing is transmitted before the link is up."""
+    link = Link()
+    assert link.send(CONTROL) == []
+    assert link.send(URGENT, content(1)) == []
+    assert effects_of(link.step, Connect) == [Connect(PEER)]
+    assert link.up() == [URGENT, CONTROL, content(1)]
+    assert link.core.queued == 0
+
+
+def test_open_link_transmits_in_the_step_most_urgent_first() -> None:
+    """As one transmission under one stamp."""
+    link = Link()
+    link.up()
+    for message in (BULK, content(1), CONTROL, URGENT, content(2)):
+        link.step.send(PEER, message)
+    link.core.flush()
+    (effect,) = effects_of(link.step, Transmit)
+    assert effect.messages == [URGENT, CONTROL, content(1), content(2), BULK]
+
+
+def test_urgent_messages_overtake_whatever_waits() -> None:
+    """A full link must not make anybody look dead."""
+    link = Link()
+    link.up(credit=1)
+    assert link.send(content(1), content(2), content(3)) == [content(1)]
+    assert link.send(CONTROL) == []
+    assert link.send(URGENT) == []
+    assert link.ready(PLENTY) == [URGENT, CONTROL, content(2), content(3)]
+
+
+def message_of(lane: int, sequence: int) -> Message:
+    """A message of a lane."""
+    return (URGENT, CONTROL, content(sequence), BULK)[lane]
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=8), st.integers(1, 900))
+def test_nothing_is_lost_doubled_or_reordered_within_a_lane(batches: list[list[int]], credit: int) -> None:
+    """Whatever the credit: every message leaves once, and each lane in the order it was asked in."""
+    link = Link()
+    left = link.up(credit)
+    asked: list[Message] = []
+    for batch in batches:
+        messages: list[Message] = [
+            (URGENT, CONTROL, content(len(asked) + n), BULK)[lane] for n, lane in enumerate(batch)
+        ]
+        asked += messages
+        left += link.send(*messages)
+    for _ in range(len(asked)):
+        left += link.ready(credit)
+    assert link.core.queued == 0
+    for lane in Lane:
+        assert [m for m in left if m.lane is lane] == [m for m in asked if m.lane is lane]
+
+
+def test_link_gets_no_more_than_its_credit_and_one_message() -> None:
+    """A message is never cut; after the one that used the credit up, nothing follows."""
+    link = Link()
+    link.up(credit=1_000)
+    assert link.send(*(content(n, size=400) for n in range(1, 6))) == [content(1, 400), content(2, 400)]
+    assert link.send(URGENT) == []
+    assert link.ready(1_000) == [URGENT, content(3, 400), content(4, 400)]
+    assert link.ready(0) == []
+
+
+def test_bulk_gets_its_share_and_content_the_rest() -> None:
+    """While both wait, about a tenth of the messages is bulk: it neither starves nor crowds out."""
+    link = Link(queued_max=1_000)
+    link.send(*(content(n) for n in range(300)), *([BULK] * 100))
+    taken = link.up(credit=200 * 192)
+    share = taken.count(BULK) / len(taken)
+    assert 0.08 <= share <= 0.12
+
+
+def test_full_queue_drops_the_newest_and_says_so() -> None:
+    """Bounded, and never in silence (S13)."""
+    link = Link(queued_max=3)
+    link.send(*(content(n) for n in range(5)))
+    assert link.core.queued == link.core.queued_max == 3
+    drops = records_of(link.step, Kind.DROP)
+    assert [(drop.reason, drop.peer, drop.count) for drop in drops] == [("link_queue_full", PEER.id, 1)] * 2
+    assert link.up() == [content(0), content(1), content(2)]
+
+
+def test_lost_link_drops_what_waited_and_says_how_much() -> None:
+    """The next message dials again; nothing of before is sent on the new link."""
+    link = Link()
+    link.up(credit=1)
+    link.send(content(1), content(2), content(3))
+    link.core.link_lost(PEER.id)
+    (drop,) = records_of(link.step, Kind.DROP)
+    assert (drop.reason, drop.count) == ("link_lost", 2)
+    assert link.ready(PLENTY) == []
+    effects_of(link.step, Connect)
+    assert link.send(URGENT) == []
+    assert effects_of(link.step, Connect) == [Connect(PEER)]
+    assert link.up() == [URGENT]
+
+
+def test_readiness_of_a_link_that_is_not_up_means_nothing() -> None:
+    """A late LinkReady of a link that was lost must not let anything through."""
+    link = Link()
+    link.send(CONTROL)
+    assert link.ready(PLENTY) == []
+    assert link.core.queued == 1
+
+
+def test_each_peer_has_its_own_queue() -> None:
+    """A peer that takes nothing holds up nobody else."""
+    link = Link(queued_max=2)
+    other = at(128)
+    link.core.link_up(other, PLENTY)
+    for n in range(4):
+        link.step.send(PEER, content(n))
+        link.step.send(other, content(n))
+    link.core.flush()
+    (effect,) = effects_of(link.step, Transmit)
+    assert (effect.peer, effect.messages) == (other.id, [content(n) for n in range(4)])
+    assert link.core.queued == 2

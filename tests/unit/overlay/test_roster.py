@@ -1,0 +1,91 @@
+"""The roster: who may hold keys, who would succeed, and how many copies the cluster could bear."""
+
+from __future__ import annotations
+
+from p2psub.overlay.roster import Roster
+from tests.unit.bench import CONFIG, at, node_at, report_of, step_at
+
+
+def roster_of(*places: int, scores: dict[int, float] | None = None) -> Roster:
+    """A roster of the node at 100 whose members have reported, ranked once."""
+    roster = Roster(step_at(100), CONFIG.cluster)
+    for place in places:
+        roster.report(*report_of(place, score=(scores or {}).get(place, 1.0)))
+    rank(roster)
+    return roster
+
+
+def rank(roster: Roster) -> None:
+    """Let the ranking take place."""
+    for _ in range(4):
+        roster.tick()
+
+
+def test_member_is_new_when_it_first_reports_and_in_every_new_incarnation() -> None:
+    """Only then must what it had be forgotten."""
+    roster = Roster(step_at(100), CONFIG.cluster)
+    incarnations = (1, 1, 2, 2)
+    assert [roster.report(*report_of(5, incarnation=n)) for n in incarnations] == [True, False, True, False]
+
+
+def test_owners_are_the_members_in_the_ring_and_ourselves_clockwise() -> None:
+    """A member that is not in the ring yet could not be found there by anybody."""
+    roster = roster_of(200, 50)
+    roster.report(*report_of(150, in_ring=False))
+    assert roster.owners() == [at(50), at(100), at(200)]
+    roster.report(*report_of(150))
+    assert roster.owners() == [at(50), at(100), at(150), at(200)]
+
+
+def test_candidates_are_the_most_capable_in_the_ring() -> None:
+    """Who is out of the ring does not succeed, however capable."""
+    roster = roster_of(10, 20, 30, scores={10: 0.5, 20: 2.0, 30: 1.5})
+    assert roster.candidates == [at(20), at(30)]
+    roster.report(*report_of(20, score=2.0, in_ring=False))
+    rank(roster)
+    assert roster.candidates == [at(30), at(10)]
+
+
+def test_equals_do_not_displace_candidates() -> None:
+    """Candidates hold the state: an equal newcomer would only have to be filled."""
+    roster = roster_of(20, 30)
+    roster.report(*report_of(10))
+    rank(roster)
+    assert roster.candidates == [at(20), at(30)]
+
+
+def test_dead_member_is_no_candidate_at_once() -> None:
+    """And no owner; but it was seen, so the bar for copies stays."""
+    roster = roster_of(20, 30, 40)
+    roster.drop(node_at(20))
+    assert roster.candidates == [at(30)]
+    assert at(20) not in roster.owners()
+    assert roster.seen == 4
+
+
+def test_members_count_as_seen_for_a_while_and_not_for_ever() -> None:
+    """Ten minutes; then the cluster may acknowledge with fewer copies."""
+    roster = roster_of(20, 30)
+    roster.drop(node_at(20))
+    for _ in range(CONFIG.cluster.seen_ticks - 10):
+        roster.tick()
+    assert roster.seen == 3
+    roster.report(*report_of(30))
+    for _ in range(200):
+        roster.tick()
+    assert roster.seen == 2
+
+
+def test_new_reign_counts_those_it_knew_of_as_seen() -> None:
+    """They may be on the other side of a cut; nobody is a member before it reports."""
+    roster = Roster(step_at(100), CONFIG.cluster)
+    roster.restart([at(1), at(2), at(3), at(100)])
+    assert roster.seen == 4
+    assert roster.owners() == [at(100)]
+
+
+def test_small_ring_is_handed_out_up_to_one_more_than_the_successors() -> None:
+    """Zave's rules need r + 1 principals: the last list handed out makes them."""
+    assert roster_of(20, 200).small_ring(3) == (at(20), at(100), at(200))
+    assert roster_of(20, 30, 200).small_ring(3) == (at(20), at(30), at(100), at(200))
+    assert roster_of(20, 30, 40, 200).small_ring(3) == ()
