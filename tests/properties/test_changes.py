@@ -24,7 +24,8 @@ def changes_of(vector: dict[Stream, int]) -> set[tuple[Stream, int]]:
 @given(st.lists(VECTORS, min_size=1, max_size=4))
 def test_lowest_common_is_the_intersection(vectors: list[dict[Stream, int]]) -> None:
     """A change is below the common vector exactly if it is below each of them."""
-    assert changes_of(dict(lowest_common([tuple(sorted(vector.items())) for vector in vectors]))) == set.intersection(*map(changes_of, vectors))
+    common = lowest_common([tuple(sorted(vector.items())) for vector in vectors])
+    assert changes_of(dict(common)) == set.intersection(*map(changes_of, vectors))
 
 
 @given(VECTORS, VECTORS)

@@ -165,7 +165,7 @@ def test_no_neighbour_where_nobody_is() -> None:
 
 @PICKS
 @given(size=st.integers(1, 64), seed=st.integers(0, 999), data=st.data())
-def test_whoever_holds_labels_of_a_half_may_take_its_cast(pick: Pick, size: int, seed: int, data: st.DataObject) -> None:
+def test_who_holds_labels_of_a_half_may_take_its_cast(pick: Pick, size: int, seed: int, data: st.DataObject) -> None:
     """Spare contacts for a half are the clusters that hold labels of it, and only they may take its cast."""
     prefixes = cube_of(size, pick, seed)
     half = Prefix(data.draw(st.text("01", max_size=8)))

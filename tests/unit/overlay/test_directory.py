@@ -112,19 +112,12 @@ def test_neighbours_in_a_complete_cube_are_those_one_bit_away() -> None:
 
 def test_newcomer_splits_a_shortest_prefix() -> None:
     """So that the cube stays flat; a lost cluster has nothing to give."""
-    directory = directory_of(
-        [
-            entry("a", "00"),
-            entry("b", "01"),
-            entry("c", "1", standing=Standing.LOST),
-            entry("d", "10"),
-            entry("e", "11"),
-        ]
-    )
+    lost = entry("c", "1", standing=Standing.LOST)
+    directory = directory_of([entry("b", "01"), entry("a", "00"), lost, entry("d", "10"), entry("e", "11")])
     shortest = directory.shortest()
     assert shortest is not None
     assert shortest.cluster == "a"
-    assert [lost.cluster for lost in directory.vacant()] == ["c"]
+    assert directory.vacant() == [lost]
     assert Directory().shortest() is None
 
 

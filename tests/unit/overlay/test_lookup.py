@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from p2psub.model.ids import ClusterId, Key, NodeId
 from p2psub.model.messages.ring import Found, Lookup, Stabilise
 from p2psub.model.records import Kind
-from tests.unit.bench import CLUSTER, CONFIG, at, node_at, records_of, sent
+from tests.unit.bench import CLUSTER, CONFIG, at, node_at, records_of, sent, sent_of
 from tests.unit.overlay.rings import Exchange, Peer
 
 PLACES = st.lists(st.integers(0, 255), min_size=1, max_size=20, unique=True)
@@ -92,19 +92,21 @@ def test_fingers_are_refreshed_one_after_the_other() -> None:
     assert fingers == {1: 128, **dict.fromkeys(range(2, 9), 64)}
 
 
-def test_probe_asks_remembered_contacts_in_turn_and_considers_the_closest() -> None:
-    """After a cut, the other ring is found through somebody remembered; the closer member must answer for itself."""
+def test_probe_asks_remembered_contacts_in_turn() -> None:
+    """After a cut, whoever is remembered may be on the other side: everybody's turn comes."""
     peer = member(10, [20, 30, 40])
     probed: list[NodeId] = []
     for _ in range(3 * CONFIG.ring.merge_every_ticks):
         peer.lookups.tick()
-        for to, message in sent(peer.step):
-            if isinstance(message, Lookup) and message.key == node_at(10):
-                probed.append(to.id)
-                peer.lookups.on_found(to, Found(CLUSTER, message.number, at(5), (at(12), at(20)), 1))
-    assert sorted(probed[:3]) == [node_at(20), node_at(30), node_at(40)] or len(set(probed)) == 3
-    peer.lookups._probe_for_other_ring()
-    ((to, asked),) = sent(peer.step)
-    assert isinstance(asked, Lookup)
-    peer.lookups.on_found(to, Found(CLUSTER, asked.number, at(5), (at(12), at(20)), 1))
+        probed += [to.id for to, message in sent_of(peer.step, Lookup) if message.key == node_at(10)]
+    assert sorted(probed) == [node_at(20), node_at(30), node_at(40)]
+
+
+def test_probe_that_finds_somebody_closer_asks_him() -> None:
+    """The answer names a member of the other ring between us and our successor; it must speak for itself."""
+    peer = member(10, [20, 30, 40])
+    for _ in range(CONFIG.ring.merge_every_ticks):
+        peer.lookups.tick()
+    ((to, probe),) = sent_of(peer.step, Lookup)
+    peer.lookups.on_found(to, Found(CLUSTER, probe.number, at(5), (at(12), at(20)), 1))
     assert sent(peer.step) == [(at(12), Stabilise(CLUSTER, notifies=False))]

@@ -1,0 +1,152 @@
+"""The outbox: an event is the publisher's until somebody acknowledged it, under one id for ever."""
+
+from __future__ import annotations
+
+from p2psub.config import PubSubConfig
+from p2psub.model.content import Event, Guarantee, Timed
+from p2psub.model.effects import PublishCommand, Reply
+from p2psub.model.ids import Contact, EventId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
+from p2psub.model.messages.ring import Found, Lookup
+from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.records import Kind
+from p2psub.pubsub.publishing import Publishing
+from tests.unit.bench import CLUSTER, CONFIG, TICK_US, at, effects_of, node_at, records_of, sent, sent_of, tick
+from tests.unit.overlay.rings import Exchange
+
+OWNER, HEIR = at(64), at(128)
+
+
+class Publisher:
+    """A member of a ring that looks owners up."""
+
+    def __init__(self, config: PubSubConfig = CONFIG.pubsub) -> None:
+        peer = Exchange([1, 64, 128]).peers[node_at(1)]
+        self.step, self.lookups = peer.step, peer.lookups
+        self.core = Publishing(self.step, config, self.lookups)
+
+    def publish(self, number: int = 1, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) -> None:
+        # A key that lies behind 64, so that somebody must be asked for its owner.
+        self.core.publish(PublishCommand(number, TOPIC, {"x": 1}, b"body", 5, guarantee))
+
+    def find(self, owner: Contact) -> None:
+        """Every look-up under way is answered."""
+        for _, lookup in sent_of(self.step, Lookup):
+            self.lookups.on_found(OWNER, Found(CLUSTER, lookup.number, at(1), (owner,), 1))
+
+    def replies(self) -> list[Reply]:
+        return effects_of(self.step, Reply)
+
+
+def far_topic() -> str:
+    """A topic whose owner the member at 1 must look up: its key does not follow 1 directly."""
+    places = Exchange([1, 64, 128]).peers[node_at(1)].ring
+    events = (Event(EventId(node_at(1), 1, 1), str(n), {}) for n in range(100))
+    return next(event.topic for event in events if not places.answers_for(event.key))
+
+
+TOPIC = far_topic()
+
+
+def event(sequence: int = 1, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) -> Event:
+    """The event that the n-th command makes."""
+    return Event(EventId(node_at(1), 1, sequence), TOPIC, {"x": 1}, b"body", 5, guarantee)
+
+
+def sent_event(to: Contact, sequence: int = 1, age_us: int = 0) -> tuple[Contact, Publish]:
+    """An event on its way to an owner."""
+    return to, Publish(Timed(event(sequence), Micros(age_us)))
+
+
+def acknowledge(publisher: Publisher, sequence: int = 1, copies: int = 3) -> PublishOutcome:
+    """The owner acknowledges an event."""
+    outcome = PublishOutcome(event(sequence).id, copies, 2)
+    publisher.core.on_acknowledge(OWNER, Acknowledge(outcome))
+    return outcome
+
+
+def test_event_goes_to_the_owner_that_the_ring_names() -> None:
+    """Hyper 3.1.2: look up, then send; the next event of the topic needs no look-up."""
+    publisher = Publisher()
+    publisher.publish(1)
+    publisher.find(OWNER)
+    assert sent(publisher.step) == [sent_event(OWNER)]
+    publisher.publish(2)
+    assert sent(publisher.step) == [sent_event(OWNER, 2)]
+
+
+def test_application_is_answered_by_the_acknowledgement_and_only_once() -> None:
+    """With what the owner stated; a repeated acknowledgement changes nothing."""
+    publisher = Publisher()
+    publisher.publish(41)
+    publisher.find(OWNER)
+    assert publisher.replies() == []
+    outcome = acknowledge(publisher)
+    acknowledge(publisher, copies=1)
+    assert publisher.replies() == [Reply(41, outcome)]
+    assert len(publisher.core) == 0
+
+
+def test_unacknowledged_event_is_sent_again_under_its_id_with_its_age() -> None:
+    """To an owner looked up anew: the silent one may have been replaced."""
+    publisher = Publisher()
+    publisher.publish()
+    publisher.find(OWNER)
+    sent(publisher.step)
+    tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks - 1)
+    assert sent(publisher.step) == []
+    tick(publisher.step, publisher.core.tick)
+    publisher.find(HEIR)
+    assert sent(publisher.step) == [sent_event(HEIR, age_us=CONFIG.pubsub.retry_ticks * TICK_US)]
+    acknowledge(publisher)
+    tick(publisher.step, publisher.core.tick, 20)
+    assert sent(publisher.step) == []
+
+
+def test_wrong_address_leads_to_the_right_one() -> None:
+    """At once if the refusal names it, by a new look-up otherwise."""
+    publisher = Publisher()
+    publisher.publish()
+    publisher.find(OWNER)
+    sent(publisher.step)
+    publisher.core.on_not_owner(OWNER, NotOwner(event().id, HEIR))
+    assert sent(publisher.step) == [sent_event(HEIR)]
+    publisher.core.on_not_owner(HEIR, NotOwner(event().id, None))
+    assert sent(publisher.step) == []
+    tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
+    assert len(sent_of(publisher.step, Lookup)) == 1
+    assert len(publisher.core) == 1, "it is still ours"
+
+
+def test_each_event_gets_an_id_of_its_own() -> None:
+    """Also equal content: two publishes are two events."""
+    publisher = Publisher()
+    for number in (1, 2, 3):
+        publisher.publish(number)
+    published = [record.event for record in records_of(publisher.step, Kind.PUBLISH)]
+    assert published == [EventId(node_at(1), 1, n) for n in (1, 2, 3)]
+
+
+def test_full_outbox_refuses_and_says_so() -> None:
+    """The application hears of no copies at once; nothing is sent that nobody would repeat."""
+    publisher = Publisher(PubSubConfig(outbox_events_max=1))
+    publisher.publish(1)
+    sent(publisher.step)
+    publisher.publish(2)
+    assert publisher.replies() == [Reply(2, PublishOutcome(event(2).id, 0, 0))]
+    assert sent(publisher.step) == []
+    assert [drop.reason for drop in records_of(publisher.step, Kind.DROP)] == ["outbox_full"]
+
+
+def test_at_most_once_is_sent_once() -> None:
+    """Answered at once, kept nowhere, never repeated."""
+    publisher = Publisher()
+    publisher.publish(7, Guarantee.AT_MOST_ONCE)
+    assert publisher.replies() == [Reply(7, PublishOutcome(event().id, 0, 0))]
+    publisher.find(OWNER)
+    timed = Timed(event(guarantee=Guarantee.AT_MOST_ONCE), Micros(0))
+    assert sent(publisher.step) == [(OWNER, Publish(timed))]
+    tick(publisher.step, publisher.core.tick, 20)
+    assert sent(publisher.step) == []
+    assert len(publisher.core) == 0
