@@ -81,7 +81,7 @@ class Step:
 
     def erase_now(self) -> None:
         """Do the erasures at the end of this step, if no write has taken them along before."""
-        self._writes += self._erasures
+        self._writes = [*self._erasures, *self._writes]
         self._erasures = []
 
     def when_durable(self, action: Callable[[], None]) -> None:

@@ -33,6 +33,7 @@ class Ruling:
         """Rule from now on. `is_complete`: we hold every change our cluster ever answered for."""
         cores, config = self._cores, self._cores.config
         cores.casts.abandon()
+        cores.cube.forget_promises()
         cores.election.rule(cluster)
         cores.enter_cluster(cluster)
         if not cores.ring.is_joined:
@@ -66,6 +67,7 @@ class Ruling:
         """Step down; what we numbered must not be lost with our reign."""
         cores = self._cores
         cores.casts.abandon()
+        cores.cube.forget_promises()
         cores.settlement.abdicate()
         cores.roster.restart([])
         self.grants = None

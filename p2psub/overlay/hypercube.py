@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from p2psub.config import CubeConfig
 from p2psub.model.changes import Vector
 from p2psub.model.graycode import Prefix, overlaps
-from p2psub.model.ids import ClusterId, Contact, NodeId
+from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
 from p2psub.model.messages.cube import (
     CubeReport,
     DirectoryAsk,
@@ -41,6 +41,10 @@ class Filling:
     cluster: ClusterId
     prefix: Prefix
     founder: Contact
+    epoch: Epoch
+    """The reign that gave the promise; another cannot keep it, since its casts went past the founder."""
+    vector: Vector
+    """What the founder must hold: fixed when the promise was given, since every cast after it is handed on."""
     asked_tick: int
 
 
@@ -166,11 +170,19 @@ class Hypercube:
         elif self.filling is not None and self.filling.founder != ask.founder:
             self._refuse_split(peer, "promised_to_another")
         else:
-            half = Prefix(entry.prefix + "1")
-            self.filling = Filling(ask.cluster, half, ask.founder, self._tick)
-            version = entry.version + 1 if known is None else max(known.version, entry.version) + 1
-            grant = SplitGrant(ask.cluster, half, version, self._vector(), self._directory.entries())
+            if self.filling is None:
+                half = Prefix(entry.prefix + "1")
+                epoch, vector = self._election.epoch, self._vector()
+                self.filling = Filling(ask.cluster, half, ask.founder, epoch, vector, self._tick)
+            promise = self.filling
+            promise.asked_tick = self._tick
+            version = max(entry.version, 0 if known is None else known.version) + 1
+            grant = SplitGrant(ask.cluster, promise.prefix, version, promise.vector, self._directory.entries())
             self._step.send(peer, grant)
+
+    def forget_promises(self) -> None:
+        """A reign begins or ends, and with it every promise."""
+        self.filling = self.granted = None
 
     def _refuse_split(self, peer: Contact, reason: str) -> None:
         self._step.send(peer, SplitRefused(reason, self._directory.entries()))
@@ -178,8 +190,7 @@ class Hypercube:
     def on_split_grant(self, _: Contact, grant: SplitGrant) -> None:
         if self.entry is None and grant.cluster == self._election.cluster and self._election.rules:
             self._merge(list(grant.entries))
-            if self.granted is None or self.granted.prefix != grant.prefix:
-                self.granted = grant
+            self.granted = grant
 
     def on_split_refused(self, _: Contact, refused: SplitRefused) -> None:
         self._merge(list(refused.entries))
@@ -190,7 +201,7 @@ class Hypercube:
         grant = self.granted
         assert grant is not None
         entry = Entry(grant.cluster, grant.prefix, grant.version, self._step.me, self._election.epoch, 1)
-        self._step.send(giver, Filled(grant.cluster, entry))
+        self._step.send(giver, Filled(grant.cluster, entry, grant.vector))
 
     def giver(self) -> Contact | None:
         """Who owns the prefix that we were granted half of."""
@@ -200,7 +211,9 @@ class Hypercube:
 
     def on_filled(self, peer: Contact, filled: Filled) -> None:
         entry, filling = self.entry, self.filling
-        if entry is None or filling is None or filling.cluster != filled.cluster:
+        promised = None if filling is None else (filling.cluster, filling.prefix, filling.epoch, filling.vector)
+        claimed = (filled.cluster, filled.entry.prefix, self._election.epoch, filled.vector)
+        if entry is None or not self._election.rules or promised != claimed:
             # Placed already, or promised by a super-node before us: then what was cast since never reached it.
             self._refuse_split(peer, "not_promised")
             return

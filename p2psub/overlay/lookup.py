@@ -59,7 +59,7 @@ class Lookups:
 
     def on_found(self, _: Contact, found: Found) -> None:
         waiting = self._waiting.pop(found.number, None)
-        if waiting is not None and found.cluster == self._ring.cluster:
+        if waiting is not None and found.cluster == self._ring.cluster and found.successors:
             self._ring.remember(found.predecessor, *found.successors)
             waiting[1](found)
 

@@ -94,7 +94,9 @@ class Delivery:
         wanted = self._wanted.get(verdict.subscription)
         if wanted is None or verdict.version < wanted.record.version:
             return
-        if verdict.version > wanted.record.version and wanted.status is not VerdictStatus.REFUSED:
+        if verdict.version > wanted.record.version:
+            if verdict.status is not VerdictStatus.REFUSED:
+                return
             # Our lease ran out while we were cut off, and the record was ended. Still wanted: go above it.
             wanted.record = msgspec.structs.replace(wanted.record, version=verdict.version)
             self._renew(wanted, wanted.record.state)
@@ -130,7 +132,7 @@ class Delivery:
         else:
             outcomes = tuple((id_, self._take(peer, id_, event)) for id_ in deliver.subscriptions)
         if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
-            self._step.send(peer, Delivered(event.id, self._step.me.id, outcomes))
+            self._step.send(peer, Delivered(event.id, outcomes))
 
     def _note_missed(self, missed: Missed) -> None:
         """An owner's spool overflowed: tell the application, once, how many events it will never see."""
@@ -182,19 +184,24 @@ class Delivery:
 
     def _hand_over(self, wanted: _Wanted, event: Event) -> None:
         id_ = wanted.record.id
-        if wanted.gap:
-            self._step.record(Kind.GAP, subscription=id_, count=wanted.gap, reason="channel_full")
-            self._step.effects.append(NotifyGap(id_, wanted.gap, "channel_full"))
-            wanted.gap = 0
+        self._tell_gap(wanted)
         wanted.window -= 1
         self._step.record(Kind.DELIVER, event=event.id, subscription=id_, digest=content_hash(event))
         self._step.effects.append(Notify(id_, event))
 
+    def _tell_gap(self, wanted: _Wanted) -> None:
+        if wanted.gap:
+            id_ = wanted.record.id
+            self._step.record(Kind.GAP, subscription=id_, count=wanted.gap, reason="channel_full")
+            self._step.effects.append(NotifyGap(id_, wanted.gap, "channel_full"))
+            wanted.gap = 0
+
     def took(self, command: TookCommand) -> None:
-        """The application made room."""
+        """The application made room: first of all it hears what it missed."""
         wanted = self._wanted.get(command.subscription)
         if wanted is not None:
             wanted.window += command.count
+            self._tell_gap(wanted)
 
     def tick(self) -> None:
         """Ask again for what is not stable everywhere; forget what is older than any live copy."""

@@ -94,7 +94,7 @@ class Interests:
         self._shard_keys = [key_of_shard(shard) for shard in range(config.shards)]
         self._empty_until_us: dict[Key, Micros] = {}
         self._obeys_from_us = Micros(0)
-        self._delayed: list[tuple[Micros, Contact, StoreInterest]] = []
+        self._delayed: list[tuple[Micros, Contact, StoreInterest, int]] = []
         self.started_until_us = Micros(0)
         self.is_lacking = False
         """Whether a table came into force for which we hold no index, and none has arrived since."""
@@ -134,10 +134,10 @@ class Interests:
         keys = keys_of(record, self._config.shards)
         self._index.take(record)
         empty_until = max(self._empty_until(key) for key in keys)
+        retained = self._replay(record) if is_new and record.replay else 0
         if empty_until > self._step.now:
-            self._delayed.append((empty_until, peer, store))
+            self._delayed.append((empty_until, peer, store, retained))
         else:
-            retained = self._replay(record) if is_new and record.replay else 0
             self._confirm(peer, store, retained)
 
     def _empty_until(self, key: Key) -> Micros:
@@ -209,5 +209,5 @@ class Interests:
         if self._delayed:
             due = [d for d in self._delayed if d[0] <= self._step.now]
             self._delayed = [d for d in self._delayed if d[0] > self._step.now]
-            for _, peer, store in due:
-                self._confirm(peer, store, 0)
+            for _, peer, store, retained in due:
+                self._confirm(peer, store, retained)

@@ -163,8 +163,10 @@ class Owning:
             missed = self._spool.missed_by(obligation.subscription for obligation in routed)
             self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(routed), missed))
 
-    def on_delivered(self, _: Contact, delivered: Delivered) -> None:
-        self._settle(delivered.event, delivered.outcomes)
+    def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
+        """A peer speaks for its own subscriptions alone."""
+        own = tuple(outcome for outcome in delivered.outcomes if outcome[0].node == peer.id)
+        self._settle(delivered.event, own)
 
     def on_routed(self, _: Contact, routed: Routed) -> None:
         self._settle(routed.event, routed.outcomes)

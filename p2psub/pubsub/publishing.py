@@ -16,6 +16,9 @@ from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
 
+_REDIRECTS_MAX = 3
+"""Two members that see different tables could send us back and forth; then the next tick is soon enough."""
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -26,6 +29,8 @@ class _Waiting:
     command: int
     born_us: Micros
     sent_tick: int
+    redirects: int = 0
+    """How often we were sent on since the last tick."""
 
 
 class Publishing:
@@ -87,7 +92,8 @@ class Publishing:
         if waiting is None:
             return
         self._owners.pop(waiting.key, None)
-        if refused.owner is not None:
+        waiting.redirects += 1
+        if refused.owner is not None and waiting.redirects <= _REDIRECTS_MAX:
             self._owners[waiting.key] = refused.owner
             self._send(waiting)
 
@@ -95,6 +101,7 @@ class Publishing:
         """Try again what was not acknowledged; a silent owner may have been replaced, so it is looked up anew."""
         self._tick += 1
         for waiting in list(self._outbox.values()):
+            waiting.redirects = 0
             if self._tick - waiting.sent_tick >= self._config.retry_ticks:
                 self._owners.pop(waiting.key, None)
                 self._send(waiting)

@@ -104,7 +104,7 @@ class Routing:
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
         for name in [name for name in self._arriving if name[0] == delivered.event]:
             arriving = self._arriving[name]
-            arriving.outcomes.update(delivered.outcomes)
+            arriving.outcomes.update(outcome for outcome in delivered.outcomes if outcome[0].node == peer.id)
             arriving.waiting.pop(peer.id, None)
             self._finish_if_whole(name)
 

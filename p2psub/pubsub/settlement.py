@@ -53,6 +53,7 @@ class _Own:
     peer: Contact
     asked_tick: int
     cast: CastId | None = None
+    """The last cast of it; one that reached not everybody is followed by another."""
     cast_tick: int = 0
     status: VerdictStatus | None = None
     unreached: tuple[ClusterId, ...] = ()
@@ -74,6 +75,8 @@ class Settlement:
         self._settled_ahead: dict[Stream, dict[int, None]] = {}
         self._held: dict[NodeId, dict[Stream, int]] = {}
         self._own: dict[SubscriptionId, _Own] = {}
+        self._refused: dict[ChangeNumber, None] = {}
+        self._turned_down: dict[SubscriptionId, None] = {}
         self._last_heard_tick: dict[NodeId, int] = {}
         self.grants: Grants | None = None
         self.casts: Casts
@@ -100,12 +103,14 @@ class Settlement:
 
     def on_subscribe(self, peer: Contact, asked: Subscribe) -> None:
         """Number a new record; of a known one repeat the verdict, or see to it that there will be one."""
-        if self.grants is None or not self.is_complete:
-            return
         record = asked.subscription
+        if self.grants is None or not self.is_complete or record.id.node != peer.id:
+            return
         known = self._changes.current(record.id)
         if known is None or known.subscription.version < record.version:
             self._number(record, peer)
+        elif record.id in self._turned_down and record.state is SubscriptionState.ACTIVE:
+            self._say(peer, record, VerdictStatus.REFUSED, ())
         elif known.subscription.version > record.version:
             self._say(peer, known.subscription, VerdictStatus.REFUSED, ())
         else:
@@ -170,7 +175,7 @@ class Settlement:
         self.learn(change)
         entry = self._settling.get(change.number)
         if entry is None:
-            self.casts.answer_locally(cast, ChangeSummary((part,), 1, 0, 0))
+            self._vote(cast, part, change.number, 0)
         else:
             entry.casts.append((cast, part))
 
@@ -267,9 +272,15 @@ class Settlement:
             return
         del self._settling[number]
         self._advance(number)
+        if entry.is_refused:
+            self._refused[number] = None
         for cast, part in entry.casts:
-            votes = (0, 1) if entry.is_refused else (1, 0)
-            self.casts.answer_locally(cast, ChangeSummary((part,), *votes, entry.retained))
+            self._vote(cast, part, number, entry.retained)
+
+    def _vote(self, cast: CastId, part: Prefix, number: ChangeNumber, retained: int) -> None:
+        """Answer a cast of a settled change; once refused, a change stays refused."""
+        granted, refused = (0, 1) if number in self._refused else (1, 0)
+        self.casts.answer_locally(cast, ChangeSummary((part,), granted, refused, retained))
 
     def _advance(self, number: ChangeNumber) -> None:
         """Extend what is claimed of the table's owners, without gaps."""
@@ -289,18 +300,18 @@ class Settlement:
 
     def _cast_what_is_held(self) -> None:
         for own in list(self._own.values()):
-            if own.cast is None and own.status is not VerdictStatus.STABLE and self._is_held(own.change.number):
+            is_due = own.cast is None or self._tick - own.cast_tick >= self._config.cube.recast_after_ticks
+            if is_due and own.status is not VerdictStatus.STABLE and self._is_held(own.change.number):
                 self._cast(own)
 
     def _cast(self, own: _Own) -> None:
         own.cast_tick = self._tick
-        own.cast = CastId(self._step.me.id, self._step.incarnation, 0)
         own.cast = self.casts.start(ChangePayload(own.change), lambda summary, whole: self._cast_done(own, summary))
 
     def _cast_done(self, own: _Own, summary: Summary) -> None:
         assert isinstance(summary, ChangeSummary)
-        own.cast = None
         if summary.refused and own.change.subscription.state is SubscriptionState.ACTIVE:
+            self._turned_down[own.change.subscription.id] = None
             self._conclude(own, VerdictStatus.REFUSED, ())
             self._end(own.change.subscription, own.peer)
         elif covers(list(summary.covered), WHOLE):
@@ -345,8 +356,6 @@ class Settlement:
             progress = self.casts.progress(own.cast)
             assert isinstance(progress, ChangeSummary)
             self._conclude(own, VerdictStatus.ACCEPTED, self._unreached(progress))
-        if own.cast is not None and self._tick - own.cast_tick >= cube.recast_after_ticks:
-            self._cast(own)
 
     def _end_what_nobody_renews(self) -> None:
         assert self.grants is not None

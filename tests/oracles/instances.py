@@ -45,7 +45,7 @@ def _strategy(info: mi.Type) -> st.SearchStrategy[Any]:  # noqa: PLR0912, a tabl
         case mi.UnionType():
             return st.one_of(*map(_strategy, info.types))
         case mi.VarTupleType():
-            return st.lists(_strategy(info.item_type), max_size=3).map(tuple)
+            return st.lists(_strategy(info.item_type), min_size=info.min_length or 0, max_size=3).map(tuple)
         case mi.TupleType():
             return st.tuples(*map(_strategy, info.item_types))
         case mi.FrozenSetType():

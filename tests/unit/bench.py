@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import TypeVar
 
+import msgspec
+
 from p2psub.admission.policy import AdmitAll, Policy
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Change, ChangeNumber, Stream
@@ -48,7 +50,7 @@ TICK_US = CONFIG.tick_us
 ANY = Filter()
 """Wants every event; goes to a wildcard shard."""
 
-E = TypeVar("E", bound=Effect)
+E = TypeVar("E", bound=msgspec.Struct)
 M = TypeVar("M", bound=Message)
 
 
@@ -149,7 +151,7 @@ def told_myself(step: Step, kind: type[M]) -> list[M]:
 
 def effects_of(step: Step, kind: type[E]) -> list[E]:
     """The effects of one kind since the last look; the rest stays."""
-    taken = [effect for effect in step.effects if isinstance(effect, kind)]
+    taken: list[E] = [effect for effect in step.effects if isinstance(effect, kind)]
     step.effects[:] = [effect for effect in step.effects if not isinstance(effect, kind)]
     return taken
 

@@ -74,7 +74,8 @@ class SplitRefused(Message, frozen=True):
 
 
 class Filled(Message, frozen=True):
-    """The founder holds all of the vector; repeated until the directory shows its entry."""
+    """The founder holds all of the vector of its promise; repeated until the directory shows its entry."""
 
     cluster: ClusterId
     entry: Entry
+    vector: Vector

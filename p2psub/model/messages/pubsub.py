@@ -9,7 +9,7 @@ import msgspec
 
 from p2psub.model.changes import Vector
 from p2psub.model.content import Event, Subscription, Timed
-from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, EventId, SubscriptionId
 from p2psub.model.messages.base import Lane, Message
 from p2psub.model.outcomes import Missed, Outcome, PublishOutcome, VerdictStatus
 
@@ -160,5 +160,4 @@ class Delivered(Message, frozen=True):
     """Outcomes at the subscribing peer."""
 
     event: EventId
-    node: NodeId
     outcomes: tuple[tuple[SubscriptionId, Outcome], ...]

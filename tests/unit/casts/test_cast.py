@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from p2psub.casts.cast import Casts, Payload, Summary
 from p2psub.model.content import Guarantee, Timed
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact
@@ -11,8 +10,6 @@ from p2psub.model.messages.casts import (
     Answer,
     CastRefused,
     ChangeCast,
-    ChangePayload,
-    ChangeSummary,
     Custody,
     EventCast,
     EventPayload,
@@ -22,93 +19,18 @@ from p2psub.model.messages.cube import SplitAsk
 from p2psub.model.outcomes import Outcome
 from p2psub.model.places import Entry
 from p2psub.model.records import Kind
-from p2psub.overlay.directory import Directory
-from p2psub.overlay.election import Election
-from p2psub.overlay.hypercube import Hypercube
-from p2psub.overlay.liveness import Liveness
 from tests.unit.bench import (
     CONFIG,
     at,
-    change_of,
     epoch,
     event_of,
-    forget,
     on_topic,
     records_of,
     sent,
-    step_at,
     subscription_of,
     tick,
 )
-
-CHANGE = ChangePayload(change_of(subscription_of(on_topic("x")), 1))
-PARENT = at(200)
-FOREIGN = CastId(PARENT.id, 1, 1)
-
-
-class FakeLocal:
-    """A cluster that notes what it was asked to do."""
-
-    def __init__(self) -> None:
-        self.taken: list[tuple[CastId, Payload, Prefix]] = []
-
-    def take(self, cast: CastId, payload: Payload, part: Prefix) -> None:
-        self.taken.append((cast, payload, part))
-
-
-def cluster_at(prefix: str) -> ClusterId:
-    """The cluster that owns a prefix."""
-    return ClusterId(f"c{prefix}")
-
-
-def ruler_of(prefix: str) -> Contact:
-    """The super-node of the cluster that owns a prefix."""
-    return at(16 + int("1" + prefix, 2))
-
-
-class Bench:
-    """A super-node with prefix `own` in a cube of `prefixes`."""
-
-    def __init__(self, own: str, prefixes: tuple[str, ...] = ("00", "01", "10", "11")) -> None:
-        me = ruler_of(own)
-        self.step = step_at(me.id[0])
-        self.directory, self.liveness = Directory(), Liveness(self.step, CONFIG.liveness)
-        election = Election(self.step, CONFIG.cluster)
-        election.rule(cluster_at(own))
-        self.cube = Hypercube(self.step, CONFIG.cube, self.directory, election, self.liveness, tuple)
-        self.local = FakeLocal()
-        self.casts = Casts(self.step, CONFIG.cube, self.cube, self.directory, self.liveness, self.local)
-        for prefix in prefixes:
-            ruler = ruler_of(prefix)
-            reign = epoch(1, ruler.id[0])
-            self.directory.merge([Entry(cluster_at(prefix), Prefix(prefix), 1, ruler, reign, 1)])
-        self.done: list[tuple[Summary, bool]] = []
-        forget(self.step)
-
-    def start(self, payload: Payload = CHANGE) -> CastId:
-        """Start a cast and note how it ends."""
-        return self.casts.start(payload, lambda summary, whole: self.done.append((summary, whole)))
-
-    def ask(self, subcube: str, hops: int = 1, peer: Contact = PARENT) -> None:
-        """A parent asks us to cover a subcube."""
-        self.casts.on_cast(peer, ChangeCast(FOREIGN, Prefix(subcube), CHANGE, hops))
-
-    def answer(self, cast: CastId, half: str, granted: int = 1) -> None:
-        """The super-node there answers for a half."""
-        self.casts.on_answer(ruler_of(half), Answer(cast, Prefix(half), vote(half, granted=granted)))
-
-    def kill(self, *prefixes: str) -> None:
-        """Pronounce super-nodes dead."""
-        self.liveness.watch_only([ruler_of(prefix) for prefix in prefixes])
-        for _ in range(CONFIG.liveness.unreachable_after_ticks):
-            self.liveness.tick([])
-        assert all(self.liveness.is_dead(ruler_of(prefix).id) for prefix in prefixes)
-        sent(self.step)
-
-
-def vote(*covered: str, granted: int = 1, refused: int = 0) -> ChangeSummary:
-    """Votes of a subtree."""
-    return ChangeSummary(tuple(map(Prefix, covered)), granted, refused, 0)
+from tests.unit.casts.cubes import CHANGE, FOREIGN, PARENT, Bench, cluster_at, ruler_of, vote
 
 
 def handed_on(cast: CastId, receiver: str, half: str, hops: int = 1) -> tuple[Contact, ChangeCast]:

@@ -80,11 +80,11 @@ def refusal(seated: Seat, cluster: ClusterId = NEW, founder: Contact = FOUNDER) 
 def test_first_cluster_owns_the_whole_cube() -> None:
     """And only while it rules does a node answer for its cluster's place."""
     first = Seat("a", 10)
-    assert first.cube.place is None
+    places = [first.cube.place]
     first.cube.found_overlay(first.cluster)
-    assert first.cube.place == ""
+    places.append(first.cube.place)
     first.election.follow(first.cluster, epoch(2, 99), at(99))
-    assert first.cube.place is None
+    assert [*places, first.cube.place] == [None, "", None]
 
 
 def test_split_promises_half_and_keeps_the_whole() -> None:
@@ -102,7 +102,7 @@ def test_filled_founder_gets_its_half_and_the_giver_keeps_the_other() -> None:
     giver = seat("a", "", 10)
     ask(giver)
     placed = Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1)
-    giver.cube.on_filled(FOUNDER, Filled(NEW, placed))
+    giver.cube.on_filled(FOUNDER, Filled(NEW, placed, VECTOR))
     assert giver.prefixes() == {"a": "0", "new": "1"}
     assert sent(giver.step) == [(FOUNDER, DirectorySay(giver.directory.entries()))]
     assert giver.cube.filling is None
@@ -111,9 +111,57 @@ def test_filled_founder_gets_its_half_and_the_giver_keeps_the_other() -> None:
 def test_founder_that_was_not_promised_anything_is_not_placed() -> None:
     """What was cast since an older promise never reached it."""
     giver = seat("a", "", 10)
-    giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1)))
+    giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1), VECTOR))
     assert giver.replies() == [SplitRefused("not_promised", giver.directory.entries())]
     assert giver.prefixes() == {"a": ""}
+
+
+def test_deposed_super_node_places_no_founder() -> None:
+    """Its promise ended with its reign."""
+    giver = seat("a", "", 10)
+    ask(giver)
+    giver.election.follow(giver.cluster, epoch(2, 99), at(99))
+    giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1), VECTOR))
+    assert giver.prefixes() == {"a": ""}
+
+
+def test_promise_of_an_earlier_reign_is_void() -> None:
+    """Also of the same node's: casts of the reign between went past the founder."""
+    giver = seat("a", "", 10)
+    ask(giver)
+    giver.election.follow(giver.cluster, epoch(2, 99), at(99))
+    giver.election.vacate(at(99).id)
+    giver.election.rule(giver.cluster)
+    giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1), VECTOR))
+    assert giver.prefixes() == {"a": ""}
+
+
+def test_filled_for_another_half_than_promised_is_refused() -> None:
+    """A founder gets the labels it was promised, not those of another cluster."""
+    giver = seat("a", "0", 10, entry("b", "1", 20))
+    ask(giver)
+    giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1), VECTOR))
+    assert giver.prefixes() == {"a": "0", "b": "1"}
+
+
+def test_filled_by_an_older_vector_is_refused() -> None:
+    """What was filled under an earlier promise lacks the casts that were not handed on since."""
+    giver = seat("a", "", 10)
+    ask(giver)
+    placed = Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1)
+    giver.cube.on_filled(FOUNDER, Filled(NEW, placed, ()))
+    assert giver.prefixes() == {"a": ""}
+
+
+def test_renewed_promise_fixes_the_vector_anew() -> None:
+    """The founder must hold what the last grant names, though the prefix is the same."""
+    founder = Seat("new", 240)
+    founder.know(entry("a", "0", 10))
+    later: Vector = ((VECTOR[0][0], 9),)
+    for vector in (VECTOR, later):
+        founder.cube.on_split_grant(at(10), SplitGrant(NEW, Prefix("01"), 5, vector, ()))
+    assert founder.cube.granted is not None
+    assert founder.cube.granted.vector == later
 
 
 def test_one_half_is_promised_to_one_founder() -> None:
@@ -152,7 +200,7 @@ def test_founder_asks_the_owner_of_a_shortest_prefix_and_reports_to_the_giver() 
     assert founder.cube.place == "01"
     assert founder.cube.giver() == at(10)
     founder.cube.report_filled(at(10))
-    told = Filled(NEW, Entry(NEW, Prefix("01"), 5, FOUNDER, founder.election.epoch, 1))
+    told = Filled(NEW, Entry(NEW, Prefix("01"), 5, FOUNDER, founder.election.epoch, 1), VECTOR)
     assert sent(founder.step) == [(at(10), told)]
     founder.cube.on_split_refused(at(10), SplitRefused("not_promised", ()))
     assert founder.cube.place is None

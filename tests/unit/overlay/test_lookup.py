@@ -81,6 +81,17 @@ def test_answer_is_used_once_and_only_for_its_question() -> None:
     assert answers == [found]
 
 
+def test_answer_without_successors_is_ignored() -> None:
+    """It names no owner, so nobody is called and nobody is remembered."""
+    peer = member(10, [20, 30])
+    answers: list[Found] = []
+    peer.lookups.start(key_at(25), answers.append)
+    ((_, lookup),) = sent_of(peer.step, Lookup)
+    peer.lookups.on_found(at(20), Found(CLUSTER, lookup.number, at(99), (), 1))
+    assert answers == []
+    assert node_at(99) not in peer.ring.remembered
+
+
 def test_fingers_are_refreshed_one_after_the_other() -> None:
     """Each points at the successor of a place a power of two away; ourselves are no finger."""
     exchange = Exchange([0, 64, 128, 130, 192])
@@ -98,7 +109,7 @@ def test_probe_asks_remembered_contacts_in_turn() -> None:
     probed: list[NodeId] = []
     for _ in range(3 * CONFIG.ring.merge_every_ticks):
         peer.lookups.tick()
-        probed += [to.id for to, message in sent_of(peer.step, Lookup) if message.key == node_at(10)]
+        probed += [to.id for to, message in sent_of(peer.step, Lookup) if message.key == key_at(10)]
     assert sorted(probed) == [node_at(20), node_at(30), node_at(40)]
 
 

@@ -62,7 +62,7 @@ def test_joiner_copies_the_whole_list_of_the_member_before_it() -> None:
 def test_lists_are_never_padded_and_never_come_round_to_ourselves() -> None:
     """A short list says that the ring is small."""
     member = Member(10, 20, 30)
-    member.told(20, 10, 30, 10, 20)
+    member.told(20, 10, 30, 10, 40)
     assert member.successors == [20, 30]
 
 

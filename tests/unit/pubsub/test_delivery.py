@@ -111,6 +111,24 @@ def test_refused_subscription_gets_nothing() -> None:
     assert effects_of(subscriber.step, Reply) == [Reply(7, SubscribeVerdict(ID, VerdictStatus.REFUSED))]
 
 
+def test_refused_stays_refused_when_its_end_is_stable() -> None:
+    """The super-node ends what was refused; the verdict on that end is no news to the application."""
+    subscriber = Subscriber()
+    subscriber.subscribe(status=None)
+    subscriber.verdict(VerdictStatus.REFUSED)
+    subscriber.verdict(VerdictStatus.STABLE, version=2)
+    assert effects_of(subscriber.step, Reply) == [Reply(7, SubscribeVerdict(ID, VerdictStatus.REFUSED))]
+
+
+def test_lost_refusal_is_not_taken_for_the_end_of_a_lease() -> None:
+    """The end of a refused record, heard without the refusal, does not make us ask above it."""
+    subscriber = Subscriber()
+    subscriber.subscribe(status=None)
+    sent(subscriber.step)
+    subscriber.verdict(VerdictStatus.STABLE, version=2)
+    assert sent(subscriber.step) == []
+
+
 def test_request_is_repeated_until_it_is_stable() -> None:
     """Accepted is not enough: the super-node that said so may be gone."""
     subscriber = Subscriber()
@@ -177,6 +195,16 @@ def test_full_channel_turns_at_most_once_into_a_gap() -> None:
     subscriber.deliver(straight[3])
     assert subscriber.handed_over() == [1, 4]
     assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 2, "channel_full")]
+
+
+def test_gap_is_told_as_soon_as_there_is_room() -> None:
+    """Also if no event ever follows."""
+    subscriber = Subscriber()
+    subscriber.subscribe(window=1)
+    for n in (1, 2):
+        subscriber.deliver(event_of("x", n, guarantee=Guarantee.AT_MOST_ONCE))
+    subscriber.core.took(TookCommand(ID, 1))
+    assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 1, "channel_full")]
 
 
 def test_overflow_at_an_owner_is_told_once_per_lost_event() -> None:

@@ -99,7 +99,7 @@ def stored(*records: Subscription, event: Event | None = None) -> tuple[Cores, E
 
 def end(cores: Cores, event: Event, record: Subscription, outcome: Outcome = Outcome.DELIVERED) -> None:
     """A subscriber says how the event ended for one of its subscriptions."""
-    said = Delivered(event.id, record.id.node, ((record.id, outcome),))
+    said = Delivered(event.id, ((record.id, outcome),))
     cores.owning.on_delivered(at(record.id.node[0]), said)
 
 
@@ -208,6 +208,20 @@ def test_each_debt_has_one_outcome() -> None:
     assert outcomes(cores) == [(HERE.id, "delivered")]
 
 
+@pytest.mark.parametrize("outcome", [Outcome.DELIVERED, Outcome.DEFERRED])
+def test_peer_cannot_settle_the_debt_to_another(outcome: Outcome) -> None:
+    """What it says of another peer's subscription neither ends the debt nor hastens its payment."""
+    cores, event = stored(HERE)
+    sent(cores.step)
+    cores.owning.on_delivered(at(64), Delivered(event.id, ((HERE.id, outcome),)))
+    tick(cores.step, cores.owning.tick, CONFIG.pubsub.retry_ticks)
+    assert sent(cores.step) == []
+    assert outcomes(cores) == []
+    assert [list(held.owed) for held in cores.deeds.held.values()] == [[HERE.id]]
+    end(cores, event, HERE)
+    assert outcomes(cores) == [(HERE.id, "delivered")]
+
+
 def test_deferred_is_no_outcome_and_is_tried_again_soon() -> None:
     """A full channel: the event is still owed, and offered again after the short patience."""
     cores, event = stored(HERE)
@@ -260,8 +274,10 @@ def test_new_owner_pays_once_enough_members_hold_the_deed_again() -> None:
     confirm(heir, event, 96)
     assert sent_of(heir.step, Route) == []
     confirm(heir, event, 128)
-    assert [message.owed for _, message in sent_of(heir.step, Route)] == [(Obligation(THERE.id, ELSEWHERE),)]
-    assert sent_of(heir.step, Acknowledge) == [], "nobody asked this owner"
+    # No acknowledgement: nobody asked this owner.
+    ((to, route),) = sent(heir.step)
+    assert isinstance(route, Route)
+    assert (to, route.owed) == (at(1), (Obligation(THERE.id, ELSEWHERE),))
 
 
 def test_at_most_once_goes_straight_through() -> None:

@@ -119,6 +119,28 @@ def test_wrong_address_leads_to_the_right_one() -> None:
     assert len(publisher.core) == 1, "it is still ours"
 
 
+def send_in_circles(publisher: Publisher) -> list[Contact]:
+    """Owner and heir each name the other for every publish; whom the publisher tried before it gave up."""
+    tried: list[Contact] = []
+    for _ in range(20):
+        for to, _ in sent_of(publisher.step, Publish):
+            tried.append(to)
+            publisher.core.on_not_owner(to, NotOwner(event().id, HEIR if to == OWNER else OWNER))
+    return tried
+
+
+def test_two_members_that_redirect_to_each_other_cause_three_resends_at_most() -> None:
+    """Per tick: afterwards the event waits for its next try, which may bounce as often again."""
+    publisher = Publisher()
+    publisher.publish()
+    publisher.find(OWNER)
+    assert send_in_circles(publisher) == [OWNER, HEIR, OWNER, HEIR]
+    tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
+    publisher.find(HEIR)
+    assert send_in_circles(publisher) == [HEIR, OWNER, HEIR, OWNER]
+    assert len(publisher.core) == 1, "it is still ours"
+
+
 def test_each_event_gets_an_id_of_its_own() -> None:
     """Also equal content: two publishes are two events."""
     publisher = Publisher()

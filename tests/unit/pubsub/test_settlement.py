@@ -68,6 +68,7 @@ def test_subscription_is_stable_with_the_last_of_its_copies(order: tuple[str, ..
     ((_, store),) = sent_of(throne.step, StoreInterest)
     for part in order:
         assert throne.verdicts_sent() == []
+        assert throne.grants.vector == {}
         match part:
             case "durable":
                 throne.settle()
@@ -82,19 +83,33 @@ def test_subscription_is_stable_with_the_last_of_its_copies(order: tuple[str, ..
 
 
 def test_confirmations_of_the_wrong_ones_do_not_count() -> None:
-    """Another member's word, another reign's, or that of a candidate's process before its restart."""
+    """Neither another member's word nor another reign's."""
     throne = Throne(32, 64, 128)
     throne.subscribe(64, RECORD)
     ((_, store),) = sent_of(throne.step, StoreInterest)
     throne.settle()
     throne.hold_stream(32)
-    throne.hold_stream(64, incarnation=7)
+    throne.hold_stream(64)
     throne.store_interest(128, store)
     throne.store_interest(64, StoreInterest(CLUSTER, epoch(0, 1), store.change, None))
     throne.tick(3)
     assert throne.verdicts_sent() == []
-    throne.hold_stream(64)
     throne.store_interest(64, store)
+    assert throne.verdicts_sent() == [STABLE]
+
+
+def test_stream_held_by_another_process_of_a_candidate_does_not_count() -> None:
+    """What it says may be from before its restart, with a wiped disk in between."""
+    throne = Throne(32, 64)
+    throne.subscribe(64, RECORD)
+    ((_, store),) = sent_of(throne.step, StoreInterest)
+    throne.settle()
+    throne.store_interest(64, store)
+    throne.hold_stream(32)
+    throne.hold_stream(64, incarnation=7)
+    throne.tick(3)
+    assert throne.verdicts_sent() == []
+    throne.hold_stream(64)
     assert throne.verdicts_sent() == [STABLE]
 
 
@@ -156,6 +171,13 @@ def test_end_is_the_next_change_of_the_same_record() -> None:
     assert list(throne.cores.changes.active()) == []
 
 
+def test_peer_cannot_end_the_subscription_of_another() -> None:
+    """A record is its own peer's to change."""
+    throne = stable_throne()
+    throne.subscribe(32, subscription_of(RECORD.filter, subscriber=64, version=2, is_active=False))
+    assert list(throne.cores.changes.active()) == [RECORD]
+
+
 def test_claims_have_no_gaps() -> None:
     """The second change is settled before the first: owners are told of neither until the first is."""
     throne = Throne(32, 64)
@@ -211,10 +233,10 @@ def test_restarted_member_must_confirm_and_hold_again() -> None:
     throne.cores.settlement.forget(node_at(64))
     throne.hold_stream(32)
     throne.tick(2)
-    assert throne.verdicts_sent() == []
-    throne.store_interest(64, store)
-    assert throne.verdicts_sent() == []
+    assert throne.verdicts_sent() == [], "it holds the stream no more"
     throne.hold_stream(64)
+    assert throne.verdicts_sent() == [], "nor has its new process stored the interest"
+    throne.store_interest(64, store)
     assert throne.verdicts_sent() == [STABLE]
 
 
@@ -275,6 +297,22 @@ def test_change_of_another_cluster_is_answered_when_it_is_settled_here() -> None
     answer_stores(throne)
     throne.cores.settlement.take(again, foreign, WHOLE)
     assert answers.given == [(cast, ChangeSummary((WHOLE,), 1, 0, 0)) for cast in (first, again)]
+
+
+def test_repeated_cast_repeats_the_refusal() -> None:
+    """Once refused, a change stays refused, whichever cast of it asks."""
+    throne, answers = Throne(32, 64), Answers()
+    throne.cores.settlement.casts = answers
+    foreign = change_of(RECORD, 1, epoch(5, 200), ClusterId("c2"))
+    first, again = (CastId(node_at(200), 1, n) for n in (1, 2))
+    throne.cores.settlement.take(first, foreign, WHOLE)
+    ((_, store),) = sent_of(throne.step, StoreInterest)
+    throne.settle()
+    for place in (32, 64):
+        throne.hold_stream(place)
+    throne.store_interest(64, store, granted=False)
+    throne.cores.settlement.take(again, foreign, WHOLE)
+    assert answers.given == [(cast, ChangeSummary((WHOLE,), 0, 1, 0)) for cast in (first, again)]
 
 
 def test_new_reign_settles_again_what_the_last_one_did_not_claim() -> None:

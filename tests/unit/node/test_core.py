@@ -1,0 +1,202 @@
+"""One node: it starts as it ended, does its periodic work, and hands every input to whom it concerns."""
+
+from __future__ import annotations
+
+from random import Random
+
+from p2psub.model.changes import Change
+from p2psub.model.content import Timed
+from p2psub.model.effects import (
+    Connect,
+    Effect,
+    Emit,
+    Input,
+    LinkUp,
+    Notify,
+    Persist,
+    PublishCommand,
+    Received,
+    Reply,
+    SetTimer,
+    Stored,
+    SubscribeCommand,
+    TimerFired,
+    Transmit,
+    Write,
+)
+from p2psub.model.ids import Contact
+from p2psub.model.instants import SECOND_US, Micros, Stamp
+from p2psub.model.messages.hello import Welcome
+from p2psub.model.messages.liveness import Ping, Pong
+from p2psub.model.messages.pubsub import Deed, deed_id
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.records import Kind
+from p2psub.model.status import Role
+from p2psub.node.core import Disk, NodeCore
+from p2psub.pubsub.deeds import DEED_ROOM
+from p2psub.pubsub.settlement import CHANGE_ROOM
+from tests.unit.bench import CLUSTER, CONFIG, at, change_of, epoch, event_of, node_at, on_topic, subscription_of
+
+PEER = at(64)
+
+
+class Machine:
+    """A node, its timer and a disk that is as quick as it can be."""
+
+    def __init__(self, disk: Disk | None = None, contacts: tuple[Contact, ...] = (), incarnation: int = 1) -> None:
+        self.core = NodeCore(at(1), incarnation, CONFIG, Random(1), disk or {}, contacts, CLUSTER)
+        self.now = 0
+        self.timer: int | None = None
+        self.disk: dict[str, dict[tuple[object, ...], object]] = {}
+        self.effects: list[Effect] = []
+        self.step()
+
+    def step(self, *inputs: Input) -> list[Effect]:
+        """One step, and those in which the disk answers."""
+        made = self.core.step(list(inputs), Micros(self.now))
+        self.effects += made
+        for effect in made:
+            if isinstance(effect, SetTimer):
+                self.timer = effect.at
+            elif isinstance(effect, Persist):
+                self._write(effect.writes)
+                made = [*made, *self.step(Stored(effect.number))]
+        return made
+
+    def _write(self, writes: list[Write]) -> None:
+        for write in writes:
+            room = self.disk.setdefault(write.room, {})
+            if write.value is None:
+                room.pop(write.name, None)
+            else:
+                room[write.name] = write.value
+
+    def run(self, ticks: int) -> None:
+        """Let the timer fire."""
+        for _ in range(ticks):
+            assert self.timer is not None
+            self.now = self.timer
+            self.step(TimerFired())
+
+    def done(self, kind: type[Effect]) -> list[Effect]:
+        """The effects of one kind so far."""
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+
+def founder() -> Machine:
+    """A node without contacts, some seconds after its start."""
+    machine = Machine()
+    machine.run(12)
+    return machine
+
+
+def test_node_starts_with_a_record_and_a_timer_within_a_tick() -> None:
+    """Spread by its own dice, so that an overlay does not tick in step; then twice a heartbeat."""
+    machine = Machine()
+    start, timer = machine.effects
+    assert isinstance(start, Emit)
+    assert (start.record.kind, start.record.sequence) == (Kind.START, 1)
+    assert isinstance(timer, SetTimer)
+    assert 0 <= timer.at < CONFIG.tick_us
+    machine.run(1)
+    assert machine.timer == machine.now + CONFIG.heartbeat_us // 2
+
+
+def test_node_without_contacts_founds_the_overlay_and_serves_it() -> None:
+    """It owns the whole cube and every key."""
+    status = founder().core.status()
+    assert (status.role, status.cluster, status.prefix) == (Role.SUPER_NODE, CLUSTER, "")
+    assert (status.serves, status.owners, status.filling) == (True, (node_at(1),), False)
+
+
+def test_node_alone_publishes_to_itself() -> None:
+    """Subscribe, publish, hand over: every part of the way is its own, and the copies are stated as they are."""
+    machine = founder()
+    machine.step(SubscribeCommand(1, on_topic("x")))
+    machine.run(4)
+    machine.step(PublishCommand(2, "x", {}, b"body"))
+    machine.run(4)
+    replies = [effect for effect in machine.effects if isinstance(effect, Reply)]
+    notified = [effect for effect in machine.effects if isinstance(effect, Notify)]
+    subscription = subscription_of(on_topic("x"), 1, subscriber=1).id
+    assert replies == [
+        Reply(1, SubscribeVerdict(subscription, VerdictStatus.STABLE)),
+        Reply(2, PublishOutcome(notified[0].event.id, 1, 1)),
+    ]
+    assert [(n.subscription, n.event.body) for n in notified] == [(subscription, b"body")]
+    assert machine.core.status().undischarged == 0
+
+
+def test_records_are_numbered_without_gaps_and_their_stamps_rise() -> None:
+    """Analysis counts on both."""
+    machine = founder()
+    records = [effect.record for effect in machine.effects if isinstance(effect, Emit)]
+    assert [record.sequence for record in records] == list(range(1, len(records) + 1))
+    stamps = [record.stamp for record in records]
+    assert stamps == sorted(set(stamps))
+
+
+def test_restarted_node_has_what_was_durable_and_nothing_else() -> None:
+    """Cluster and epoch, changes, deeds; a role and a lease must be earned again."""
+    change: Change = change_of(subscription_of(on_topic("x")), 1, epoch(4, 9))
+    event = event_of("x")
+    deed = Deed(deed_id(event.id, ()), Timed(event, Micros(0)), (), 0, (), PEER)
+    disk: Disk = {
+        "membership": {("cluster",): (CLUSTER, epoch(4, 9)), ("contacts",): (PEER,)},
+        CHANGE_ROOM: {change.number: change},
+        DEED_ROOM: {deed.id: deed},
+    }
+    status = Machine(disk, (PEER,), incarnation=2).core.status()
+    assert (status.cluster, status.epoch, status.kept) == (CLUSTER, epoch(4, 9), (event.id,))
+    assert (status.role, status.super_node, status.serves) == (Role.JOINING, None, False)
+    holder = Machine()
+    holder.core._cores.changes.add(change)
+    assert status.changes_digest == holder.core.status().changes_digest
+
+
+def test_restarted_founder_rules_above_its_own_last_reign() -> None:
+    """Two reigns of one node must never share an epoch: their changes would share numbers."""
+    first = founder()
+    again = Machine(first.disk, incarnation=2)
+    again.run(200)
+    before, after = first.core.status().epoch, again.core.status().epoch
+    assert before is not None
+    assert after is not None
+    assert again.core.status().role is Role.SUPER_NODE
+    assert after > before
+
+
+def test_message_is_answered_on_its_link_with_a_later_stamp() -> None:
+    """The answer happened after what was heard, whatever the clocks say."""
+    machine = founder()
+    machine.step(LinkUp(PEER, 1 << 20))
+    heard = Stamp(machine.now + 3600 * SECOND_US, 5)
+    (answer,) = machine.step(Received(PEER, [Ping()], heard))
+    assert isinstance(answer, Transmit)
+    assert (answer.peer, answer.messages) == (PEER.id, [Pong()])
+    assert answer.stamp > heard
+
+
+def test_unexpected_message_is_dropped_with_a_record() -> None:
+    """A peer's fault is no fault of ours: what follows in the same batch is heard."""
+    machine = founder()
+    machine.step(LinkUp(PEER, 1 << 20))
+    dropped, answer = machine.step(Received(PEER, [Welcome(PEER, 1, 1), Ping()], Stamp(0, 0)))
+    assert isinstance(dropped, Emit)
+    assert (dropped.record.kind, dropped.record.reason) == (Kind.DROP, "unexpected_message")
+    assert isinstance(answer, Transmit)
+    assert answer.messages == [Pong()]
+
+
+def test_joiner_dials_its_contacts_and_founds_nothing_while_they_are_silent() -> None:
+    """A second overlay would be worse than none."""
+    machine = Machine(contacts=(PEER,))
+    machine.run(100)
+    assert machine.done(Connect) == [Connect(PEER)]
+    assert machine.core.status().role is Role.JOINING
+    assert machine.core.status().clusters == ()
+
+
+def test_same_inputs_make_the_same_effects() -> None:
+    """Determinism: no clock, no dice but those handed in."""
+    assert founder().effects == founder().effects
