@@ -74,7 +74,7 @@ class Roles:
         elif entry is None and cores.directory.present() and self._election.cluster is None:
             self._unheard_beats += 1
             if self._unheard_beats > _FOUNDING_PATIENCE_BEATS:
-                self._ruling.begin(cluster, is_complete=False)
+                self._ruling.begin(cluster, is_complete=False, is_founding=True)
 
     def _choose_cluster(self, has_contacts: bool) -> ClusterId | None:
         """Nobody named a cluster: once the super-nodes' distances are known, choose; None while they are not."""
@@ -141,7 +141,7 @@ class Roles:
         if reign.table is not None and reign.table.version != cores.tenure.version:
             cores.adopt_table(reign.table)
         if reign.table_version is not None and reign.table_version == cores.tenure.version:
-            cores.tenure.renew(reign.sent_us, reign.settled)
+            cores.tenure.renew(reign.sent_us, reign.settled, reign.seen)
 
     def _take_ring_lists(self, peer: Contact, reign: Reign) -> None:
         ring, me = self._cores.ring, self._step.me.id

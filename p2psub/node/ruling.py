@@ -29,11 +29,12 @@ class Ruling:
 
     # Beginning and ending
 
-    def begin(self, cluster: ClusterId, is_complete: bool, seen_min: int = 1) -> None:
+    def begin(self, cluster: ClusterId, is_complete: bool, seen_min: int = 1, is_founding: bool = False) -> None:
         """Rule from now on. `is_complete`: we hold every change our cluster ever answered for."""
         cores, config = self._cores, self._cores.config
         cores.casts.abandon()
         cores.cube.forget_promises()
+        cores.cube.is_founding = is_founding
         cores.election.rule(cluster)
         cores.enter_cluster(cluster)
         if not cores.ring.is_joined:
@@ -65,13 +66,25 @@ class Ruling:
 
     def end(self, successor: Contact) -> None:
         """Step down; what we numbered must not be lost with our reign."""
+        self._stop()
+        self._cores.antientropy.offer(successor)
+
+    def _stop(self) -> None:
         cores = self._cores
         cores.casts.abandon()
         cores.cube.forget_promises()
         cores.settlement.abdicate()
         cores.roster.restart([])
         self.grants = None
-        cores.antientropy.offer(successor)
+
+    def resign(self) -> None:
+        """Another founded our cluster before us: become a joiner again."""
+        cores = self._cores
+        self._stop()
+        cores.election.resign()
+        cores.ring.leave()
+        cores.tenure.give_up()
+        cores.cube.is_founding = False
 
     @property
     def is_placed(self) -> bool:
@@ -84,6 +97,9 @@ class Ruling:
         """One tick of our reign."""
         grants, cores = self.grants, self._cores
         assert grants is not None
+        if cores.cube.is_taken:
+            self.resign()
+            return
         self._tick += 1
         cores.roster.tick()
         if self._tick % cores.config.ring.merge_every_ticks == 0:
@@ -128,7 +144,7 @@ class Ruling:
         if table.version != cores.tenure.version:
             cores.adopt_table(table)
         if table.version == cores.tenure.version:
-            cores.tenure.renew(self._step.now, grants.claims)
+            cores.tenure.renew(self._step.now, grants.claims, cores.roster.seen)
 
     # The cube
 
@@ -207,6 +223,7 @@ class Ruling:
             small_ring=cores.roster.small_ring(cores.config.ring.successors),
             table=None if has_table else table,
             table_version=None if table is None else table.version,
+            seen=cores.roster.seen,
             settled=None if grants.digest == report.settled else grants.claims,
             directory=() if knows_directory else cores.directory.entries(),
         )

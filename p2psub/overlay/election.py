@@ -63,6 +63,13 @@ class Election:
         self._vacant_ticks = None
         self._step.write("membership", ("cluster",), (cluster, epoch))
 
+    def resign(self) -> None:
+        """What we founded exists already: forget that we ever ruled, so that its true reign is not below ours."""
+        self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason="resigned")
+        self.cluster, self.epoch, self.super_node, self.candidates = None, NO_EPOCH, None, ()
+        self._vacant_ticks = None
+        self._step.erase("membership", ("cluster",))
+
     def vacate(self, lost: NodeId) -> None:
         """Our super-node is dead, or says it rules no more: the succession begins."""
         if self.super_node is not None and self.super_node.id == lost and not self.rules:

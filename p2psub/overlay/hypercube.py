@@ -70,12 +70,25 @@ class Hypercube:
         self._silent: dict[NodeId, int] = {}
         self.filling: Filling | None = None
         self.granted: SplitGrant | None = None
+        self.is_founding = False
+        """Whether we began our reign to found a cluster that has no place yet."""
 
     # Our own place
 
     @property
     def entry(self) -> Entry | None:
-        """Our cluster's entry, if it stands in the cube."""
+        """Our cluster's entry, if it stands in the cube; while we found it, only one that is ours."""
+        entry = self._known_entry()
+        if entry is None or (self.is_founding and entry.super_node.id != self._step.me.id):
+            return None
+        return entry
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the cluster that we are founding stands already, founded by another."""
+        return self.is_founding and self._known_entry() is not None and self.entry is None
+
+    def _known_entry(self) -> Entry | None:
         cluster = self._election.cluster
         entry = None if cluster is None else self._directory.get(cluster)
         return entry if entry is not None and entry.standing is Standing.PRESENT else None
@@ -232,7 +245,7 @@ class Hypercube:
         entry = self.entry
         if entry is None:
             return
-        self.granted = None
+        self.granted, self.is_founding = None, False
         self._count_silence(entry)
         for vacancy in self._directory.vacant():
             self._take_over(entry, vacancy)

@@ -24,6 +24,7 @@ class Tenure:
         self._lease_us = config.lease_ticks * tick_us
         self._lease_until_us = Micros(-1)
         self._arc_start: NodeId | None = None
+        self._seen = 0
         self.table: Table | None = None
         self.claims: Vector = ()
         """The changes that every owner of our table holds, as our super-node last told."""
@@ -40,8 +41,12 @@ class Tenure:
         n = table.version.n
         self._step.record(Kind.TABLE, epoch=table.version.epoch, count=n, copies=len(table.owners))
 
-    def renew(self, asked_us: Micros, claims: Vector | None) -> None:
-        """The super-node confirmed our table; the lease runs from when we asked."""
+    def renew(self, asked_us: Micros, claims: Vector | None, seen: int = 0) -> None:
+        """The super-node confirmed our table; the lease runs from when we asked.
+
+        `seen` counts the members by now: a newer table that is long under way must not keep the bar down.
+        """
+        self._seen = seen
         self._lease_until_us = Micros(max(self._lease_until_us, asked_us + self._lease_us))
         if claims is not None and claims != self.claims:
             self.claims = claims
@@ -73,4 +78,4 @@ class Tenure:
 
     def required_copies(self, copies: int) -> int:
         """How many copies an acknowledgement needs: the bar does not fall because members were cut off."""
-        return 1 if self.table is None else min(copies, self.table.seen)
+        return 1 if self.table is None else min(copies, max(self.table.seen, self._seen))

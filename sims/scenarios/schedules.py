@@ -200,13 +200,17 @@ def black_out(stage: Stage, rng: Random) -> None:
 
 def late_cluster(stage: Stage, rng: Random) -> None:
     """A new cluster is founded while subscriptions come and go: a prefix splits during casts, and fills."""
-    cluster = cluster_named(stage.scenario.clusters - 1 if stage.scenario.late_cluster else stage.scenario.clusters)
+    number = stage.scenario.clusters - 1 if stage.scenario.late_cluster else stage.scenario.clusters
+    _found_late(stage, rng, cluster_named(number))
+
+
+def _found_late(stage: Stage, rng: Random, cluster: ClusterId) -> None:
     stage.world.agenda.after(rng.randrange(SECOND_US, 15 * SECOND_US), stage.found, cluster)
 
 
 def late_cluster_cut_off(stage: Stage, rng: Random) -> None:
     """Found a cluster, and cut it off from all others the moment it knows its place: what it lacks it cannot get."""
-    late_cluster(stage, rng)
+    _found_late(stage, rng, cluster_named(stage.scenario.clusters + 1))
     cut: list[ClusterId] = []
 
     def placed(_: int, record: Record) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from p2psub.model.changes import Change, ChangeNumber, Vector
-from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
+from p2psub.model.ids import ClusterId, Contact, Epoch, Natural, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import Lane, Message
 from p2psub.model.places import Entry, Table, TableVersion
@@ -38,6 +38,7 @@ class Reign(Message, frozen=True):
     small_ring: tuple[Contact, ...]
     table: Table | None
     table_version: TableVersion | None
+    seen: Natural
     settled: Vector | None
     directory: tuple[Entry, ...]
 
