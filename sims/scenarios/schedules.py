@@ -200,17 +200,18 @@ def black_out(stage: Stage, rng: Random) -> None:
 
 def late_cluster(stage: Stage, rng: Random) -> None:
     """A new cluster is founded while subscriptions come and go: a prefix splits during casts, and fills."""
-    number = stage.scenario.clusters - 1 if stage.scenario.late_cluster else stage.scenario.clusters
-    _found_late(stage, rng, cluster_named(number))
+    _found_late(stage, rng, stage.scenario.clusters)
 
 
-def _found_late(stage: Stage, rng: Random, cluster: ClusterId) -> None:
-    stage.world.agenda.after(rng.randrange(SECOND_US, 15 * SECOND_US), stage.found, cluster)
+def _found_late(stage: Stage, rng: Random, number: int) -> None:
+    """Found the cluster that the scenario left out, or else one more, under a number that no other schedule uses."""
+    number = stage.scenario.clusters - 1 if stage.scenario.late_cluster else number
+    stage.world.agenda.after(rng.randrange(SECOND_US, 15 * SECOND_US), stage.found, cluster_named(number))
 
 
 def late_cluster_cut_off(stage: Stage, rng: Random) -> None:
     """Found a cluster, and cut it off from all others the moment it knows its place: what it lacks it cannot get."""
-    _found_late(stage, rng, cluster_named(stage.scenario.clusters + 1))
+    _found_late(stage, rng, stage.scenario.clusters + 1)
     cut: list[ClusterId] = []
 
     def placed(_: int, record: Record) -> None:
