@@ -118,9 +118,9 @@ class Roles:
             known = self._election.super_node if report.cluster == self._election.cluster else None
             self._step.send(peer, NotSuperNode(report.cluster, self._election.epoch, known))
         elif report.epoch > self._election.epoch:
-            higher = self._cores.ring.remembered.get(report.epoch.node)
-            if higher is not None:
-                self._follow(report.cluster, report.epoch, higher)
+            # Whoever has a living super-node reports to that one. The reign that it remembers is over, but it would
+            # never follow one below.
+            self._ruling.rise_above(report.epoch)
         else:
             self._ruling.take_report(grants, peer, report)
 
@@ -130,7 +130,7 @@ class Roles:
         if election.cluster is None and reign.cluster == self._wanted_cluster:
             election.recover(reign.cluster, reign.epoch)
         if reign.epoch < election.epoch and reign.cluster == election.cluster:
-            self._correct(peer)
+            self._correct(peer, peer)
             return
         self._follow(reign.cluster, reign.epoch, peer)
         if reign.epoch != election.epoch or reign.cluster != election.cluster or election.rules:
@@ -173,14 +173,16 @@ class Roles:
         if takeover.cluster != self._election.cluster:
             return
         if takeover.epoch < self._election.epoch:
-            self._correct(peer)
+            self._correct(peer, takeover.super_node)
         else:
             self._follow(takeover.cluster, takeover.epoch, takeover.super_node)
 
-    def _correct(self, peer: Contact) -> None:
-        """Tell somebody who follows, or claims, an older reign."""
+    def _correct(self, peer: Contact, lower: Contact) -> None:
+        """Tell somebody who follows, or claims, an older reign; if ours has no super-node, ask theirs to rise above."""
         if self._election.super_node is not None:
             self._step.send(peer, self._election.announcement())
+        elif lower.id != self._step.me.id:
+            self._report(lower)
 
     def on_not_super_node(self, peer: Contact, said: NotSuperNode) -> None:
         if said.cluster != self._election.cluster:
@@ -189,6 +191,8 @@ class Roles:
             self._follow(said.cluster, said.epoch, said.super_node)
         elif said.super_node is None:
             self._election.vacate(peer.id)
+        elif said.super_node.id != peer.id:
+            self._correct(said.super_node, said.super_node)
 
     def on_stream_state(self, peer: Contact, stream: StreamState) -> None:
         """We are a candidate: hold what we would need."""

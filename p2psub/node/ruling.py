@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, Reign, Report
 from p2psub.model.messages.cube import CubeReport
@@ -39,6 +39,9 @@ class Ruling:
         cores.enter_cluster(cluster)
         if not cores.ring.is_joined:
             cores.ring.found(cluster)
+        if cores.tenure.table is not None:
+            # Whoever was seen in the reign before counts in ours, though we may not know them all.
+            seen_min = max(seen_min, cores.tenure.table.seen)
         cores.roster.restart(cores.known_members(), seen_min)
         claims = claims_on_takeover(cores.tenure.claims, cores.changes.vector)
         grants = Grants(
@@ -57,6 +60,14 @@ class Ruling:
         self.grants = grants
         self._incomplete_ticks = 0
         cores.settlement.reign(grants, is_complete)
+
+    def rise_above(self, epoch: Epoch) -> None:
+        """Begin a reign higher than one that is over but remembered."""
+        cluster, is_complete = self._cores.election.cluster, self._cores.settlement.is_complete
+        assert cluster is not None
+        self._cores.election.recover(cluster, epoch)
+        self.begin(cluster, is_complete)
+        self.announce()
 
     def announce(self) -> None:
         """Tell everybody we know of in the cluster who rules."""
