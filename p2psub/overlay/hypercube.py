@@ -49,7 +49,7 @@ class Filling:
 
 
 class Hypercube:
-    """What a super-node does about the cube. `digest` and `vector` tell what changes we hold."""
+    """What a super-node does about the cube. `vector` tells what changes we hold."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
 from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, Timed
-from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import (
     Acknowledge,
@@ -231,7 +231,3 @@ class Owning:
             self._settle(held.deed.id.event, outcomes)
         else:
             self._pay(held)
-
-    @property
-    def cluster(self) -> ClusterId | None:
-        return self._election.cluster
