@@ -70,7 +70,7 @@ class CubeConfig:
 
     batch_changes_max: int = 256
     """Changes in one message."""
-    custody_ticks: int = 2
+    custody_ticks: int = 3
     """A cast without custody after this time is sent again, through another contact if there is one."""
     cast_ticks_max: int = 60
     """An open cast is forgotten after this time; anti-entropy and the owner's retries take over."""

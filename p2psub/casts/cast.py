@@ -1,14 +1,16 @@
-"""Casts at one super-node: requests go down, custody comes back at once, answers merge on the way up.
+"""Casts at one super-node: requests go down, answers merge on the way up, custody bridges the wait for them.
 
 A cast is content-blind: what to do locally and how to merge answers is handed in. A repeated request is answered from
 memory or joined to the open one, so repeating is harmless. Every half has one slot: the first answer fills it.
+An answer that is quick needs no custody before it: only what is still open at the next tick is acknowledged so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from p2psub.casts import spread
 from p2psub.config import CubeConfig
@@ -42,8 +44,7 @@ class Local(Protocol):
     def take(self, cast: CastId, payload: Payload, part: Prefix) -> None: ...
 
 
-@dataclass(slots=True)
-class _Half:
+class _Half(msgspec.Struct):
     """One sibling half that we handed on."""
 
     payload: Payload
@@ -54,16 +55,17 @@ class _Half:
     summary: Summary | None = None
 
 
-@dataclass(slots=True)
-class _OpenCast:
+class _OpenCast(msgspec.Struct):
     id: CastId
     subcube: Prefix
     payload: Payload
     hops: int
     opened_tick: int
-    parents: dict[NodeId, Contact] = field(default_factory=dict)
+    parents: dict[NodeId, Contact] = msgspec.field(default_factory=dict)
+    is_in_custody: bool = False
+    """Whether its parents know that we have it."""
     done: Callable[[Summary, bool], None] | None = None
-    halves: dict[Prefix, _Half] = field(default_factory=dict)
+    halves: dict[Prefix, _Half] = msgspec.field(default_factory=dict)
     local: Summary | None = None
 
 
@@ -134,9 +136,7 @@ class Casts:
         if own is None or not spread.is_mine(own, asked.subcube):
             self._step.send(peer, CastRefused(asked.id, asked.subcube, self._directory.entries()))
             return
-        if _wants_answer(asked.payload):
-            self._step.send(peer, Custody(asked.id, asked.subcube))
-        is_new = name not in self._seen
+        is_new = self._seen.pop(name, None) is None
         kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, "cast_repeated")
         self._step.record(kind, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops, reason=reason)
         self._seen[name] = self._tick
@@ -144,6 +144,7 @@ class Casts:
             self._step.send(peer, Answer(asked.id, asked.subcube, self._answered[name][1]))
         elif name in self._open:
             self._open[name].parents[peer.id] = peer
+            self._step.send(peer, Custody(*name))
         elif is_new or _wants_answer(asked.payload):
             # An old request that we could not complete then is tried again.
             cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._tick, {peer.id: peer})
@@ -270,13 +271,27 @@ class Casts:
             if self._tick - cast.opened_tick > self._config.cast_ticks_max:
                 self._close(cast, is_whole=False)
                 continue
+            if not cast.is_in_custody:
+                self._take_custody(cast)
             for half, slot in cast.halves.items():
                 if slot.summary is None and self._is_stuck(slot):
                     self._send_half(cast, half)
         if self._tick % 20 == 0:
-            oldest = self._tick - self._config.remember_ticks
-            self._answered = {name: kept for name, kept in self._answered.items() if kept[0] >= oldest}
-            self._seen = {name: tick for name, tick in self._seen.items() if tick >= oldest}
+            self._forget_old()
+
+    def _forget_old(self) -> None:
+        """Both memories are in the order of their ticks."""
+        oldest = self._tick - self._config.remember_ticks
+        while self._answered and next(iter(self._answered.values()))[0] < oldest:
+            del self._answered[next(iter(self._answered))]
+        while self._seen and next(iter(self._seen.values())) < oldest:
+            del self._seen[next(iter(self._seen))]
+
+    def _take_custody(self, cast: _OpenCast) -> None:
+        cast.is_in_custody = True
+        if _wants_answer(cast.payload):
+            for parent in cast.parents.values():
+                self._step.send(parent, Custody(cast.id, cast.subcube))
 
     def _is_stuck(self, slot: _Half) -> bool:
         if slot.in_custody and slot.holder is not None:

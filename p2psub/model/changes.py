@@ -48,7 +48,4 @@ def lowest_common(vectors: list[Vector]) -> Vector:
 
 def vector_digest(vector: dict[Stream, int]) -> bytes:
     """Short hash by which two nodes see that they hold different changes."""
-    hasher = hashlib.blake2b(digest_size=8)
-    for (cluster, epoch), n in sorted(vector.items()):
-        hasher.update(f"{cluster} {epoch.counter} {epoch.node.hex()} {epoch.incarnation} {n};".encode())
-    return hasher.digest()
+    return hashlib.blake2b(msgspec.msgpack.encode(sorted(vector.items())), digest_size=8).digest()

@@ -28,6 +28,9 @@ class Moment(msgspec.Struct, frozen=True, order=True):
 Value = bool | int | float | str | Moment | frozenset[int | str]
 """A content value: int, float, string, bool, date, or a set of ints or strings."""
 
+_in_order = msgspec.msgpack.Encoder(order="deterministic")
+"""Attributes in one order, whatever order they were given in."""
+
 TOPIC = "topic"
 """The attribute whose value is the event's key (the keyword that Hyper 3.1 hashes)."""
 
@@ -112,6 +115,11 @@ class Timed(msgspec.Struct, frozen=True, array_like=True):
     event: Event
     age_us: Micros
 
+    @property
+    def weight(self) -> int:
+        """Roughly its bytes on a link."""
+        return 64 + len(self.event.body)
+
 
 def pinned_topics(wanted: Filter) -> tuple[str, ...]:
     """The topics that a filter pins, sorted; empty if some term would take any topic."""
@@ -150,6 +158,5 @@ def shard_of(subscription: SubscriptionId, shards: int) -> int:
 
 def content_hash(event: Event) -> bytes:
     """Hash of everything an application sees of an event, to compare both ends (S4)."""
-    attributes = sorted(event.attributes.items())
-    plain = [(name, sorted(map(repr, value)) if isinstance(value, frozenset) else value) for name, value in attributes]
-    return hashlib.sha256(msgspec.msgpack.encode((event.id, event.topic, plain, event.body))).digest()[:16]
+    plain = {a: sorted(v, key=repr) if isinstance(v, frozenset) else v for a, v in event.attributes.items()}
+    return hashlib.sha256(_in_order.encode((event.id, event.topic, plain, event.body))).digest()[:16]

@@ -161,10 +161,5 @@ class Reply(msgspec.Struct, frozen=True):
     result: PublishOutcome | SubscribeVerdict
 
 
-class Emit(msgspec.Struct, frozen=True):
-    """Write a trace record."""
-
-    record: Record
-
-
-Effect = Transmit | Connect | Disconnect | SetTimer | CancelTimer | Persist | Notify | NotifyGap | Reply | Emit
+Effect = Transmit | Connect | Disconnect | SetTimer | CancelTimer | Persist | Notify | NotifyGap | Reply | Record
+"""A record among the effects is to be written to the trace."""

@@ -6,6 +6,7 @@ The circle has 2**160 places. Ids and keys are 20 bytes, so that their byte orde
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Annotated, NamedTuple, NewType
 
 import msgspec
@@ -81,11 +82,13 @@ def digest_of(*parts: bytes) -> Place:
     return Place(hasher.digest()[:ID_BYTES])
 
 
+@lru_cache(maxsize=1 << 14)
 def key_of_topic(topic: str) -> Key:
     """The key under which a topic's subscriptions and events are stored (Hyper 3.1)."""
     return Key(digest_of(b"topic", topic.encode()))
 
 
+@lru_cache(maxsize=1 << 10)
 def key_of_shard(shard: int) -> Key:
     """The key of one wildcard shard, home of filters that pin no topic."""
     return Key(digest_of(b"wildcard", shard.to_bytes(4, "big")))

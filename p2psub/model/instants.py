@@ -40,7 +40,9 @@ class HybridClock:
 
     def hear(self, heard: Stamp) -> None:
         """Take note of another node's stamp, so that the next own one is later; one absurdly far ahead is ignored."""
-        if self._wall_us and heard[0] > self._wall_us + AHEAD_US_MAX:
+        wall_us, ticks = heard
+        if wall_us < self._wall_us or (wall_us == self._wall_us and ticks <= self._ticks):
             return
-        if heard > (self._wall_us, self._ticks):
-            self._wall_us, self._ticks = heard
+        if self._wall_us and wall_us > self._wall_us + AHEAD_US_MAX:
+            return
+        self._wall_us, self._ticks = wall_us, ticks

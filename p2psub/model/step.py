@@ -10,7 +10,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from p2psub.model.effects import Effect, Emit, Persist, Write
+from p2psub.model.effects import Effect, Persist, Write
 from p2psub.model.ids import Contact
 from p2psub.model.instants import HybridClock, Micros
 from p2psub.model.messages import Message
@@ -96,18 +96,8 @@ class Step:
     def record(self, kind: Kind, **fields: Any) -> None:
         """Write a trace record, numbered without gaps."""
         self._record_sequence += 1
-        self.effects.append(
-            Emit(
-                Record(
-                    kind=kind,
-                    node=self.me.id,
-                    incarnation=self.incarnation,
-                    sequence=self._record_sequence,
-                    stamp=self.clock.tick(self.wall_us),
-                    **fields,
-                )
-            )
-        )
+        stamp = self.clock.tick(self.now + self._wall_offset_us)
+        self.effects.append(Record(kind, self.me.id, self.incarnation, self._record_sequence, stamp, **fields))
 
     def keep_promises(self, stored: int) -> None:
         """Do what waited for the writes up to `stored`."""

@@ -149,26 +149,30 @@ class NodeCore:
             step.record(Kind.START)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
-            self._take(input_)
+            if isinstance(input_, Received):
+                self._hear(input_)
+            else:
+                self._take(input_)
         while step.sends_to_me:
             message = step.sends_to_me.popleft()
             self._handlers[type(message)](step.me, message)
         self._cores.egress.flush()
         return step.close()
 
+    def _hear(self, received: Received) -> None:
+        peer, handlers = received.peer, self._handlers
+        self._step.clock.hear(received.stamp)
+        self._cores.liveness.heard(peer.id)
+        for message in received.messages:
+            handler = handlers.get(type(message))
+            if handler is None:
+                self._step.record(Kind.DROP, peer=peer.id, reason="unexpected_message")
+            else:
+                handler(peer, message)
+
     def _take(self, input_: Input) -> None:
         cores = self._cores
-        if isinstance(input_, Received):
-            self._step.clock.hear(input_.stamp)
-            peer, handlers = input_.peer, self._handlers
-            cores.liveness.heard(peer.id)
-            for message in input_.messages:
-                handler = handlers.get(type(message))
-                if handler is None:
-                    self._step.record(Kind.DROP, peer=peer.id, reason="unexpected_message")
-                else:
-                    handler(peer, message)
-        elif isinstance(input_, TimerFired):
+        if isinstance(input_, TimerFired):
             self._tick()
         elif isinstance(input_, Stored):
             self._step.keep_promises(input_.number)
@@ -179,7 +183,7 @@ class NodeCore:
         elif isinstance(input_, LinkLost):
             cores.liveness.link_lost(input_.peer)
             cores.egress.link_lost(input_.peer)
-        else:
+        elif not isinstance(input_, Received):
             self._command(input_)
 
     def _command(self, command: Command) -> None:

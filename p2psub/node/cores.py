@@ -140,7 +140,7 @@ def assemble(step: Step, config: NodeConfig, policy: Policy) -> Cores:
         deeds=owning.deeds,
         owning=owning,
         routing=routing,
-        publishing=Publishing(step, config.pubsub, lookups),
+        publishing=Publishing(step, config.pubsub, tenure.owner_of, lookups),
         delivery=Delivery(step, config.pubsub, election),
     )
 

@@ -15,14 +15,9 @@ from p2psub.model.effects import Connect, Transmit
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import Stamp
 from p2psub.model.messages import Lane, Message
-from p2psub.model.messages.casts import EventCast
-from p2psub.model.messages.pubsub import Deliver, Keep, Publish, Route
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.queueing.discipline import Discipline
-
-_SMALL = 128
-"""Guessed size of a message without content."""
 
 
 @dataclass(slots=True)
@@ -91,11 +86,14 @@ class Egress:
 
     def _transmit_at_once(self, link: _Link, messages: list[Message], stamp: Stamp) -> None:
         """An idle link takes everything, most urgent first; only what exceeds its credit is queued."""
-        if len(messages) > 1:
-            messages.sort(key=_lane_of)
+        if len(messages) == 1:
+            link.credit -= messages[0].weight
+            self._step.effects.append(Transmit(link.contact.id, messages, stamp))
+            return
+        messages.sort(key=_lane_of)
         credit = link.credit
         for count, message in enumerate(messages, 1):
-            credit -= _weight(message)
+            credit -= message.weight
             if credit <= 0 and count < len(messages):
                 self._queue(link, messages[count:])
                 del messages[count:]
@@ -124,7 +122,7 @@ class Egress:
         messages: list[Message] = []
         while link.credit > 0 and link.queued:
             message = self._next(link)
-            link.credit -= _weight(message)
+            link.credit -= message.weight
             link.queued -= 1
             messages.append(message)
         if messages:
@@ -170,15 +168,3 @@ class Egress:
 
 def _lane_of(message: Message) -> Lane:
     return message.lane
-
-
-def _weight(message: Message) -> int:
-    """Roughly the bytes a message takes; the driver's credit is in bytes."""
-    if isinstance(message, Keep):
-        return sum(2 * _SMALL + len(deed.timed.event.body) for deed in message.deeds)
-    if message.lane is not Lane.CONTENT:
-        return _SMALL
-    if isinstance(message, EventCast):
-        return _SMALL + 128 + len(message.payload.timed.event.body)
-    assert isinstance(message, Publish | Deliver | Route)
-    return _SMALL + 64 + len(message.timed.event.body)

@@ -9,7 +9,8 @@ anew, since a member may have come back without its disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from p2psub.config import PubSubConfig
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
@@ -27,15 +28,14 @@ _STALE_TICKS = 60
 """A replica that has heard nothing of a deed for this long asks its owner whether it is discharged. A guess: 30 H."""
 
 
-@dataclass(slots=True)
-class Held:
+class Held(msgspec.Struct):
     """A deed we hold."""
 
     deed: Deed
     key: Key
     born_us: Micros
     owed: dict[SubscriptionId, Obligation]
-    held_by: dict[NodeId, None] = field(default_factory=dict)
+    held_by: dict[NodeId, None] = msgspec.field(default_factory=dict)
     """Who is known to hold it durably, ourselves included."""
     told_by: NodeId | None = None
     """Who asked us to hold it; it need not hold it durably itself yet."""

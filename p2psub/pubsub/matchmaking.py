@@ -6,7 +6,8 @@ An event is stored only with its matches, so nobody ever matches it again: what 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from p2psub.config import PubSubConfig
 from p2psub.model.changes import Vector, lowest_common
@@ -19,8 +20,7 @@ from p2psub.pubsub.interests import Interests
 from p2psub.pubsub.tenure import Tenure
 
 
-@dataclass(slots=True)
-class Gathering:
+class Gathering(msgspec.Struct):
     """An event whose matches are not all in yet."""
 
     timed: Timed
@@ -28,8 +28,8 @@ class Gathering:
     started_us: Micros
     asked_tick: int
     shards: dict[int, None]
-    matches: dict[Obligation, None] = field(default_factory=dict)
-    claims: list[Vector] = field(default_factory=list)
+    matches: dict[Obligation, None] = msgspec.field(default_factory=dict)
+    claims: list[Vector] = msgspec.field(default_factory=list)
 
     def vector(self) -> Vector:
         """The changes that every index asked is known to hold."""

@@ -1,8 +1,14 @@
-"""The publisher's side: an outbox that holds every event until somebody is responsible for it."""
+"""The publisher's side: an outbox that holds every event until somebody is responsible for it.
+
+Our table names the owner of every key, so the first try needs no look-up. The table may be old: whoever is asked in
+vain says who owns the key, and an owner that stays silent is looked for in the ring.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+
+import msgspec
 
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Event, Guarantee, Timed, content_hash
@@ -20,8 +26,7 @@ _REDIRECTS_MAX = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(msgspec.Struct):
     """An event nobody has acknowledged yet."""
 
     event: Event
@@ -34,16 +39,18 @@ class _Waiting:
 
 
 class Publishing:
-    """Unacknowledged events, and the owners found for their topics."""
+    """Unacknowledged events."""
 
-    def __init__(self, step: Step, config: PubSubConfig, lookups: Lookups) -> None:
+    def __init__(
+        self, step: Step, config: PubSubConfig, owner_of: Callable[[Key], Contact | None], lookups: Lookups
+    ) -> None:
         self._step = step
         self._config = config
+        self._owner_of = owner_of
         self._lookups = lookups
         self._tick = 0
         self._sequence = 0
         self._outbox: dict[EventId, _Waiting] = {}
-        self._owners: dict[Key, Contact] = {}
 
     def __len__(self) -> int:
         return len(self._outbox)
@@ -63,21 +70,24 @@ class Publishing:
             self._outbox[id_] = waiting
         else:
             self._step.effects.append(Reply(command.number, PublishOutcome(id_, 0, 0)))
-        self._send(waiting)
-
-    def _send(self, waiting: _Waiting) -> None:
-        waiting.sent_tick = self._tick
-        owner = self._owners.get(waiting.key)
-        if owner is None:
-            self._lookups.start(waiting.key, lambda found: self._learn_owner(waiting, found))
+        owner = self._owner_of(waiting.key)
+        if owner is not None:
+            self._send(waiting, owner)
         else:
-            age = Micros(self._step.now - waiting.born_us)
-            self._step.send(owner, Publish(Timed(waiting.event, age)))
+            self._look_up(waiting)
 
-    def _learn_owner(self, waiting: _Waiting, found: Found) -> None:
-        self._owners[waiting.key] = found.successors[0]
+    def _send(self, waiting: _Waiting, owner: Contact) -> None:
+        waiting.sent_tick = self._tick
+        age = Micros(self._step.now - waiting.born_us)
+        self._step.send(owner, Publish(Timed(waiting.event, age)))
+
+    def _look_up(self, waiting: _Waiting) -> None:
+        waiting.sent_tick = self._tick
+        self._lookups.start(waiting.key, lambda found: self._send_to_found(waiting, found))
+
+    def _send_to_found(self, waiting: _Waiting, found: Found) -> None:
         if waiting.event.id in self._outbox or waiting.event.guarantee is Guarantee.AT_MOST_ONCE:
-            self._send(waiting)
+            self._send(waiting, found.successors[0])
 
     def on_acknowledge(self, _: Contact, acknowledged: Acknowledge) -> None:
         outcome = acknowledged.outcome
@@ -91,17 +101,14 @@ class Publishing:
         waiting = self._outbox.get(refused.event)
         if waiting is None:
             return
-        self._owners.pop(waiting.key, None)
         waiting.redirects += 1
         if refused.owner is not None and waiting.redirects <= _REDIRECTS_MAX:
-            self._owners[waiting.key] = refused.owner
-            self._send(waiting)
+            self._send(waiting, refused.owner)
 
     def tick(self) -> None:
-        """Try again what was not acknowledged; a silent owner may have been replaced, so it is looked up anew."""
+        """Try again what was not acknowledged; a silent owner may have been replaced, so it is looked up."""
         self._tick += 1
         for waiting in list(self._outbox.values()):
             waiting.redirects = 0
             if self._tick - waiting.sent_tick >= self._config.retry_ticks:
-                self._owners.pop(waiting.key, None)
-                self._send(waiting)
+                self._look_up(waiting)

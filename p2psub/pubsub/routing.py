@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from p2psub.casts.cast import Casts, Summary
 from p2psub.model.content import Guarantee, SubscriptionState
@@ -21,8 +22,7 @@ _PATIENCE_TICKS = 4
 """How long a cast waits for subscribing peers; who is late is tried again by the owner. A guess: two heartbeats."""
 
 
-@dataclass(slots=True)
-class _Arriving:
+class _Arriving(msgspec.Struct):
     """An event being handed to the peers of our cluster."""
 
     waiting: dict[NodeId, tuple[Contact, Deliver]]
@@ -48,7 +48,7 @@ class Routing:
         self._election = election
         self._contact_of = contact_of
         self._tick = 0
-        self._arriving: dict[tuple[EventId, CastId], _Arriving] = {}
+        self._arriving: dict[EventId, dict[CastId, _Arriving]] = {}
         self.casts: Casts
 
     # Out
@@ -98,30 +98,34 @@ class Routing:
             self._step.send(contact, deliver)
         if event.guarantee is Guarantee.AT_MOST_ONCE:
             arriving.waiting.clear()
-        self._arriving[event.id, cast] = arriving
-        self._finish_if_whole((event.id, cast))
+        if arriving.waiting:
+            self._arriving.setdefault(event.id, {})[cast] = arriving
+        else:
+            self._answer(cast, arriving)
 
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
-        for name in [name for name in self._arriving if name[0] == delivered.event]:
-            arriving = self._arriving[name]
-            arriving.outcomes.update(outcome for outcome in delivered.outcomes if outcome[0].node == peer.id)
+        for cast, arriving in list(self._arriving.get(delivered.event, {}).items()):
+            arriving.outcomes.update([outcome for outcome in delivered.outcomes if outcome[0].node == peer.id])
             arriving.waiting.pop(peer.id, None)
-            self._finish_if_whole(name)
+            if not arriving.waiting:
+                self._finish(delivered.event, cast)
 
-    def _finish_if_whole(self, name: tuple[EventId, CastId]) -> None:
-        if not self._arriving[name].waiting:
-            self._finish(name)
+    def _finish(self, event: EventId, cast: CastId) -> None:
+        arriving = self._arriving[event].pop(cast)
+        if not self._arriving[event]:
+            del self._arriving[event]
+        self._answer(cast, arriving)
 
-    def _finish(self, name: tuple[EventId, CastId]) -> None:
-        arriving = self._arriving.pop(name)
-        self.casts.answer_locally(name[1], EventSummary(tuple(arriving.outcomes.items())))
+    def _answer(self, cast: CastId, arriving: _Arriving) -> None:
+        self.casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes.items())))
 
     def tick(self) -> None:
         """Repeat to peers that have not answered; answer for those who have when patience ends."""
         self._tick += 1
-        for name, arriving in list(self._arriving.items()):
+        open_casts = [(event, cast, arriving) for event, by in self._arriving.items() for cast, arriving in by.items()]
+        for event, cast, arriving in open_casts:
             if self._tick - arriving.arrived_tick >= _PATIENCE_TICKS:
-                self._finish(name)
+                self._finish(event, cast)
             elif self._tick - arriving.sent_tick >= 2:
                 arriving.sent_tick = self._tick
                 for contact, deliver in arriving.waiting.values():

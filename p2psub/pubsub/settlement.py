@@ -7,8 +7,6 @@ settled; when every cluster has answered, the subscription is stable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import msgspec
 
 from p2psub.casts.cast import Casts, Summary
@@ -32,21 +30,19 @@ CHANGE_ROOM = "change"
 _RESEND_TICKS = 2
 
 
-@dataclass(slots=True)
-class _Settling:
+class _Settling(msgspec.Struct):
     """A change that not everybody concerned has stored yet."""
 
     change: Change
     is_durable: bool = False
-    confirmed: dict[NodeId, None] = field(default_factory=dict)
+    confirmed: dict[NodeId, None] = msgspec.field(default_factory=dict)
     is_refused: bool = False
     retained: int = 0
     sent_tick: int = -_RESEND_TICKS
-    casts: list[tuple[CastId, Prefix]] = field(default_factory=list)
+    casts: list[tuple[CastId, Prefix]] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Own:
+class _Own(msgspec.Struct):
     """A change of our own cluster on its way to every other."""
 
     change: Change
@@ -205,11 +201,11 @@ class Settlement:
         """The candidates that could take over at once: they hold everything that is claimed of our cluster."""
         assert self.grants is not None
         claims = self.grants.claims
-        return tuple(
-            candidate
-            for candidate in self._roster.candidates
-            if all(self._held.get(candidate.id, {}).get(stream, 0) >= n for stream, n in claims)
-        )
+        return tuple([candidate for candidate in self._roster.candidates if self._holds(candidate.id, claims)])
+
+    def _holds(self, candidate: NodeId, claims: Vector) -> bool:
+        held = self._held.get(candidate, {})
+        return all(held.get(stream, 0) >= n for stream, n in claims)
 
     def _is_held(self, number: ChangeNumber) -> bool:
         stream, n = number

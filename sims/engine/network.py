@@ -214,15 +214,14 @@ class Network:
     def transmit(self, host: Host, effect: Transmit) -> None:
         """Carry messages over an open link, as one arrival."""
         messages = effect.messages
-        traffic = self.traffic
-        traffic.sent += len(messages)
+        self.traffic.sent += len(messages)
         session = host.links.get(effect.peer)
         if session is None:
-            traffic.unlinked += len(messages)
+            self.traffic.unlinked += len(messages)
             return
         to = 1 if session.hosts[0] is host else 0
         if self.cuts and (host.index, session.hosts[to].index) in self.cuts:
-            traffic.cut += len(messages)
+            self.traffic.cut += len(messages)
             return
         if self._recode_every:
             self._recode_wait -= 1

@@ -58,7 +58,8 @@ class Trace:
 
     def _flush(self) -> None:
         # Each entry by itself, so that the digest does not depend on when it was asked for.
+        self._buffer.clear()
         for entry in self._undigested:
-            self._encoder.encode_into(entry, self._buffer)
-            self._hasher.update(self._buffer)
+            self._encoder.encode_into(entry, self._buffer, -1)
+        self._hasher.update(self._buffer)
         self._undigested.clear()

@@ -10,7 +10,6 @@ from p2psub.model.effects import (
     Command,
     Connect,
     Disconnect,
-    Emit,
     Notify,
     NotifyGap,
     Persist,
@@ -23,6 +22,7 @@ from p2psub.model.effects import (
 from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
+from p2psub.model.records import Record
 from p2psub.model.status import NodeStatus
 from sims.engine.clockwork import GRAIN_US, Agenda
 from sims.engine.host import Birth, CoreFault, Host, Power
@@ -81,7 +81,7 @@ class World:
         self._cut_count = 0
         self._perform: dict[type, Callable[[Host, object], None]] = {  # effects by frequency
             Transmit: self.network.transmit,  # type: ignore[dict-item]
-            Emit: self._emit,  # type: ignore[dict-item]
+            Record: self._write,  # type: ignore[dict-item]
             SetTimer: self._set_timer,  # type: ignore[dict-item]
             Persist: self._persist,  # type: ignore[dict-item]
             Notify: self._notify,  # type: ignore[dict-item]
@@ -229,8 +229,8 @@ class World:
 
     # Effects
 
-    def _emit(self, host: Host, effect: Emit) -> None:
-        self.trace.add(self.agenda.now, effect.record)
+    def _write(self, _host: Host, record: Record) -> None:
+        self.trace.add(self.agenda.now, record)
 
     def _set_timer(self, host: Host, effect: SetTimer) -> None:
         at = effect.at - host.steady_us

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from p2psub.model.content import Event
-from p2psub.model.ids import Contact, EventId, SubscriptionId
+from p2psub.model.ids import CastId, Contact, EventId, SubscriptionId
 from p2psub.model.outcomes import Outcome
 from p2psub.pubsub.delivery import Delivery
 from p2psub.pubsub.publishing import Publishing, _Waiting
-from p2psub.pubsub.routing import Routing
+from p2psub.pubsub.routing import Routing, _Arriving
 from tests.mutants.hostile import APPLICATIONS_COME_AND_GO, OWNERS_FALL
 from tests.mutants.mutant import mutant
 
@@ -29,7 +29,7 @@ def publishes_once(patch: pytest.MonkeyPatch) -> None:
 @mutant("S3", "S5", on=OWNERS_FALL)
 def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event's id is given for good at the first attempt. Here a retry gets another."""
-    send = Publishing._send
+    look_up = Publishing._look_up
 
     def renamed(self: Publishing, waiting: _Waiting) -> None:
         if waiting.sent_tick != self._tick and waiting.event.id in self._outbox:
@@ -38,28 +38,27 @@ def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
             id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
             waiting.event = Event(id_, old.topic, old.attributes, old.body, old.retain_us, old.guarantee)
             self._outbox[id_] = waiting
-        send(self, waiting)
+        look_up(self, waiting)
 
-    patch.setattr(Publishing, "_send", renamed)
+    patch.setattr(Publishing, "_look_up", renamed)
 
 
 @mutant("S1", "bound:discharge", on=APPLICATIONS_COME_AND_GO)
 def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     """Rule: also an ended subscription is answered for, else its events are owed for ever. Here nobody answers."""
-    take, finish = Delivery._take, Routing._finish
+    take, answer = Delivery._take, Routing._answer
 
     def silent(self: Delivery, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
         outcome = take(self, peer, id_, event)
         return Outcome.DEFERRED if outcome in (Outcome.ENDED, Outcome.UNSUBSCRIBED) else outcome
 
-    def without_the_ended(self: Routing, name: object) -> None:
-        arriving = self._arriving[name]  # type: ignore[index]
+    def without_the_ended(self: Routing, cast: CastId, arriving: _Arriving) -> None:
         for id_ in [id_ for id_, outcome in arriving.outcomes.items() if outcome is Outcome.ENDED]:
             del arriving.outcomes[id_]
-        finish(self, name)  # type: ignore[arg-type]
+        answer(self, cast, arriving)
 
     patch.setattr(Delivery, "_take", silent)
-    patch.setattr(Routing, "_finish", without_the_ended)
+    patch.setattr(Routing, "_answer", without_the_ended)
 
 
 @mutant("S1", "conservation", on=APPLICATIONS_COME_AND_GO)

@@ -11,7 +11,12 @@ from p2psub.model.ids import ClusterId, Epoch, NodeId, Place
 STREAMS = st.builds(
     Stream,
     st.sampled_from(["a", "b", "ab", ""]).map(ClusterId),
-    st.builds(Epoch, st.integers(0, 2), st.sampled_from([NodeId(Place(bytes([n] * 20))) for n in (0, 1)])),
+    st.builds(
+        Epoch,
+        st.integers(0, 2),
+        st.sampled_from([NodeId(Place(bytes([n] * 20))) for n in (0, 1)]),
+        st.integers(0, (1 << 63) - 1),
+    ),
 )
 VECTORS = st.dictionaries(STREAMS, st.integers(1, 4), max_size=5)
 

@@ -9,7 +9,6 @@ from p2psub.model.content import Event
 from p2psub.model.effects import (
     Connect,
     Effect,
-    Emit,
     Input,
     LinkLost,
     LinkReady,
@@ -120,7 +119,7 @@ class Gossip:
             count=count,
             published=published,
         )
-        effects.append(Emit(record))
+        effects.append(record)
 
 
 def gossip(

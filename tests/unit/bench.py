@@ -22,7 +22,7 @@ from p2psub.model.content import (
     SubscriptionState,
     keys_of,
 )
-from p2psub.model.effects import Effect, Emit, Persist
+from p2psub.model.effects import Effect, Persist
 from p2psub.model.ids import (
     ID_BYTES,
     ClusterId,
@@ -158,7 +158,7 @@ def effects_of(step: Step, kind: type[E]) -> list[E]:
 
 def records_of(step: Step, *kinds: Kind) -> list[Record]:
     """The trace records of some kinds since the last look; other records are thrown away."""
-    return [emit.record for emit in effects_of(step, Emit) if emit.record.kind in kinds]
+    return [record for record in effects_of(step, Record) if record.kind in kinds]
 
 
 def make_durable(step: Step) -> list[Effect]:

@@ -17,7 +17,16 @@ class Lane(enum.IntEnum):
     BULK = 3
 
 
+SMALL = 128
+"""Guessed size of a message without content."""
+
+
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Something one node says to another; on the wire an array that begins with the class's name."""
 
     lane: ClassVar[Lane] = Lane.CONTROL
+
+    @property
+    def weight(self) -> int:
+        """Roughly the bytes it takes on a link; messages with content know better."""
+        return SMALL

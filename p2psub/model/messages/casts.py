@@ -8,7 +8,7 @@ from p2psub.model.changes import Change
 from p2psub.model.content import Timed
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, SubscriptionId
-from p2psub.model.messages.base import Lane, Message
+from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.places import Entry
 
@@ -59,6 +59,10 @@ class EventCast(Message, frozen=True):
     subcube: Prefix
     payload: EventPayload
     hops: int
+
+    @property
+    def weight(self) -> int:
+        return SMALL + SMALL + self.payload.timed.weight
 
 
 class Custody(Message, frozen=True):

@@ -10,7 +10,7 @@ import msgspec
 from p2psub.model.changes import Vector
 from p2psub.model.content import Event, Subscription, Timed
 from p2psub.model.ids import ClusterId, Contact, EventId, SubscriptionId
-from p2psub.model.messages.base import Lane, Message
+from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome, PublishOutcome, VerdictStatus
 
 
@@ -34,6 +34,10 @@ class Publish(Message, frozen=True):
 
     lane: ClassVar[Lane] = Lane.CONTENT
     timed: Timed
+
+    @property
+    def weight(self) -> int:
+        return SMALL + self.timed.weight
 
 
 class Acknowledge(Message, frozen=True):
@@ -92,6 +96,10 @@ class Keep(Message, frozen=True):
     cluster: ClusterId
     deeds: tuple[Deed, ...]
 
+    @property
+    def weight(self) -> int:
+        return sum(2 * SMALL + deed.timed.weight for deed in self.deeds)
+
 
 class Kept(Message, frozen=True):
     """Held durably by the sender."""
@@ -135,6 +143,10 @@ class Route(Message, frozen=True):
     owed: tuple[Obligation, ...]
     missed: tuple[Missed, ...] = ()
 
+    @property
+    def weight(self) -> int:
+        return SMALL + self.timed.weight
+
 
 class Routed(Message, frozen=True):
     """What the multicast achieved."""
@@ -154,6 +166,10 @@ class Deliver(Message, frozen=True):
     timed: Timed
     subscriptions: tuple[SubscriptionId, ...]
     missed: tuple[Missed, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        return SMALL + self.timed.weight
 
 
 class Delivered(Message, frozen=True):

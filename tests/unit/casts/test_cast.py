@@ -70,12 +70,24 @@ def test_second_answer_for_a_half_counts_nothing() -> None:
     assert [record.reason for record in records_of(bench.step, Kind.DUPLICATE)] == ["late_answer"] * 2
 
 
-def test_receiver_takes_custody_at_once_and_covers_only_its_subcube() -> None:
+def test_receiver_covers_only_its_subcube() -> None:
     """Asked for the half "1", it hands on "11" and nothing of the other half (Hyper 2.1)."""
     bench = Bench("10")
     bench.ask("1", hops=1)
-    assert sent(bench.step) == [(PARENT, Custody(FOREIGN, Prefix("1"))), handed_on(FOREIGN, "11", "11", hops=2)]
+    assert sent(bench.step) == [handed_on(FOREIGN, "11", "11", hops=2)]
     assert bench.local.taken == [(FOREIGN, CHANGE, Prefix("10"))]
+
+
+def test_custody_is_taken_once_of_what_is_still_open_at_the_next_tick() -> None:
+    """A quick answer says as much, so it comes alone."""
+    slow, quick = Bench("11"), Bench("11")
+    slow.ask("11")
+    tick(slow.step, slow.casts.tick, 2)
+    assert sent(slow.step) == [(PARENT, Custody(FOREIGN, Prefix("11")))]
+    quick.ask("11")
+    quick.casts.answer_locally(FOREIGN, vote("11"))
+    tick(quick.step, quick.casts.tick, 2)
+    assert sent(quick.step) == [(PARENT, Answer(FOREIGN, Prefix("11"), vote("11")))]
 
 
 def test_answer_goes_up_when_the_whole_subcube_is_covered() -> None:
@@ -90,7 +102,7 @@ def test_answer_goes_up_when_the_whole_subcube_is_covered() -> None:
 
 
 def test_repeated_request_joins_the_open_cast() -> None:
-    """Custody again, but no second walk and no second storing; every parent gets the one answer."""
+    """Custody at once, but no second walk and no second storing; every parent gets the one answer."""
     bench, other = Bench("10"), at(201)
     bench.ask("1")
     sent(bench.step)
@@ -112,7 +124,7 @@ def test_repeated_request_after_the_answer_is_answered_from_memory() -> None:
     sent(bench.step)
     bench.ask("11")
     again = Answer(FOREIGN, Prefix("11"), vote("11"))
-    assert sent(bench.step) == [(PARENT, Custody(FOREIGN, Prefix("11"))), (PARENT, again)]
+    assert sent(bench.step) == [(PARENT, again)]
     assert len(bench.local.taken) == 1
 
 
@@ -192,10 +204,7 @@ def test_founder_that_is_filling_gets_the_cast_too() -> None:
     bench.cube.on_split_ask(founder, SplitAsk(ClusterId("new"), founder))
     sent(bench.step)
     bench.ask("1")
-    assert sent(bench.step) == [
-        (PARENT, Custody(FOREIGN, Prefix("1"))),
-        (founder, ChangeCast(FOREIGN, Prefix("11"), CHANGE, 2)),
-    ]
+    assert sent(bench.step) == [(founder, ChangeCast(FOREIGN, Prefix("11"), CHANGE, 2))]
     bench.casts.answer_locally(FOREIGN, vote("1"))
     assert sent(bench.step) == []
     bench.answer(FOREIGN, "11")

@@ -9,7 +9,6 @@ from p2psub.model.content import Timed
 from p2psub.model.effects import (
     Connect,
     Effect,
-    Emit,
     Input,
     LinkUp,
     Notify,
@@ -30,7 +29,7 @@ from p2psub.model.messages.hello import Welcome
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.model.messages.pubsub import Deed, deed_id
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
-from p2psub.model.records import Kind
+from p2psub.model.records import Kind, Record
 from p2psub.model.status import Role
 from p2psub.node.core import Disk, NodeCore
 from p2psub.pubsub.deeds import DEED_ROOM
@@ -94,8 +93,8 @@ def test_node_starts_with_a_record_and_a_timer_within_a_tick() -> None:
     """Spread by its own dice, so that an overlay does not tick in step; then twice a heartbeat."""
     machine = Machine()
     start, timer = machine.effects
-    assert isinstance(start, Emit)
-    assert (start.record.kind, start.record.sequence) == (Kind.START, 1)
+    assert isinstance(start, Record)
+    assert (start.kind, start.sequence) == (Kind.START, 1)
     assert isinstance(timer, SetTimer)
     assert 0 <= timer.at < CONFIG.tick_us
     machine.run(1)
@@ -130,7 +129,7 @@ def test_node_alone_publishes_to_itself() -> None:
 def test_records_are_numbered_without_gaps_and_their_stamps_rise() -> None:
     """Analysis counts on both."""
     machine = founder()
-    records = [effect.record for effect in machine.effects if isinstance(effect, Emit)]
+    records = [effect for effect in machine.effects if isinstance(effect, Record)]
     assert [record.sequence for record in records] == list(range(1, len(records) + 1))
     stamps = [record.stamp for record in records]
     assert stamps == sorted(set(stamps))
@@ -182,8 +181,8 @@ def test_unexpected_message_is_dropped_with_a_record() -> None:
     machine = founder()
     machine.step(LinkUp(PEER, 1 << 20))
     dropped, answer = machine.step(Received(PEER, [Welcome(PEER, 1, 1), Ping()], Stamp(0, 0)))
-    assert isinstance(dropped, Emit)
-    assert (dropped.record.kind, dropped.record.reason) == (Kind.DROP, "unexpected_message")
+    assert isinstance(dropped, Record)
+    assert (dropped.kind, dropped.reason) == (Kind.DROP, "unexpected_message")
     assert isinstance(answer, Transmit)
     assert answer.messages == [Pong()]
 
