@@ -1,4 +1,8 @@
-"""The rendezvous: remembers the directory that super-nodes announce, and tells it to whoever asks. Nothing else."""
+"""The rendezvous: remembers the directory that super-nodes announce, and tells it to whoever asks. Nothing else.
+
+While it knows of no cluster it lets one newcomer found the overlay, and nobody else until that one had its time: two
+founders would make two overlays.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ from random import Random
 
 from p2psub.config import NodeConfig
 from p2psub.model.effects import Effect, Input, LinkLost, LinkReady, LinkUp, Received
-from p2psub.model.ids import Contact
-from p2psub.model.instants import Micros
+from p2psub.model.ids import Contact, NodeId
+from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.model.step import Step
@@ -15,14 +19,30 @@ from p2psub.node.egress import Egress
 from p2psub.overlay.directory import Directory
 from p2psub.queueing.fcfs import FirstComeFirstServed
 
+FOUNDING_US = Micros(20 * SECOND_US)
+"""How long a founder has to announce its cluster before another is let. A guess: formation takes a few seconds."""
+
 
 class RegistryCore:
-    """Speaks the directory part of the cube's messages; every other message is ignored."""
+    """Speaks the directory part of the cube's messages; every other message is ignored.
 
-    def __init__(self, me: Contact, incarnation: int, config: NodeConfig, rng: Random) -> None:
+    Nobody may found before the instant `founding_from_us`: after a restart an overlay that lives on needs time to be
+    heard of. None: never.
+    """
+
+    def __init__(
+        self, me: Contact, incarnation: int, config: NodeConfig, rng: Random, *, founding_from_us: Micros | None = None
+    ) -> None:
         self._step = Step(me, incarnation, rng)
         self._egress = Egress(self._step, config.egress, FirstComeFirstServed)
         self._directory = Directory()
+        self._founding_from_us = founding_from_us
+        self._founder: tuple[NodeId, Micros] | None = None
+
+    @property
+    def directory(self) -> Directory:
+        """The clusters it was told of."""
+        return self._directory
 
     def step(self, inputs: list[Input], now: Micros) -> list[Effect]:
         """Advance by one batch of inputs; see `NodeCore.step`."""
@@ -44,6 +64,15 @@ class RegistryCore:
         if isinstance(message, DirectorySay):
             self._directory.merge(message.entries)
         elif isinstance(message, DirectoryAsk):
-            self._step.send(peer, DirectorySay(self._directory.entries()))
+            self._step.send(peer, DirectorySay(self._directory.entries(), self._may_found(peer.id)))
         elif isinstance(message, Ping):
             self._step.send(peer, Pong())
+
+    def _may_found(self, peer: NodeId) -> bool:
+        starts = self._founding_from_us
+        if starts is None or self._step.now < starts or self._directory.entries():
+            return False
+        # Asking again earns no more time: whoever may not rule, or will not, would keep everybody else from it.
+        if self._founder is None or self._step.now >= self._founder[1]:
+            self._founder = (peer, Micros(self._step.now + FOUNDING_US))
+        return self._founder[0] == peer

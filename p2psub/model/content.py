@@ -39,7 +39,7 @@ PINNED_TOPICS_MAX = 8
 
 
 class Operator(enum.StrEnum):
-    """Comparisons of MTEP 1.1; prefix and suffix are its >* and <*."""
+    """Comparisons of MTEP 1.1, where prefix and suffix are >* and <*; then what SQL adds, with every negation."""
 
     LESS = "<"
     LESS_EQUAL = "<="
@@ -53,6 +53,15 @@ class Operator(enum.StrEnum):
     IN = "in"
     SUBSET = "subset"
     PROPER_SUBSET = "proper_subset"
+    NOT_PREFIX = "not_prefix"
+    NOT_SUFFIX = "not_suffix"
+    NOT_CONTAINS = "not_contains"
+    NOT_IN = "not_in"
+    NOT_SUBSET = "not_subset"
+    NOT_PROPER_SUBSET = "not_proper_subset"
+    LIKE = "like"
+    NOT_LIKE = "not_like"
+    EXISTS = "exists"
 
 
 class Predicate(msgspec.Struct, frozen=True, array_like=True):

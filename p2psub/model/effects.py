@@ -15,6 +15,7 @@ from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
 from p2psub.model.records import Record
+from p2psub.model.rights import Rights
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -30,10 +31,11 @@ class TimerFired(msgspec.Struct, frozen=True):
 
 
 class LinkUp(msgspec.Struct, frozen=True):
-    """A link is open, and takes `credit` bytes before the first LinkReady."""
+    """A link is open, and takes `credit` bytes before the first LinkReady; the peer has proved these rights."""
 
     peer: Contact
     credit: int
+    rights: Rights = Rights()
 
 
 class LinkReady(msgspec.Struct, frozen=True):
@@ -71,6 +73,10 @@ class UnsubscribeCommand(msgspec.Struct, frozen=True):
     subscription: SubscriptionId
 
 
+class LeaveCommand(msgspec.Struct, frozen=True):
+    """The node shall give away what it holds and go; its status says when it has."""
+
+
 class PublishCommand(msgspec.Struct, frozen=True):
     """An application publishes."""
 
@@ -89,7 +95,7 @@ class TookCommand(msgspec.Struct, frozen=True):
     count: int
 
 
-Command = SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand
+Command = SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand | LeaveCommand
 Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | Stored | Command
 
 

@@ -48,8 +48,9 @@ class SubscribeVerdict(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PublishOutcome(msgspec.Struct, frozen=True, array_like=True):
-    """What `publish` returns: the copies that hold the event and how many subscriptions it matched."""
+    """What `publish` returns: the copies that hold the event and how many subscriptions it matched, or why not."""
 
     event: EventId
     copies: int
     matched: int
+    refused: str | None = None

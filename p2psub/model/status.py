@@ -44,5 +44,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[EventId, ...]
     changes_digest: bytes
     active_subscriptions: tuple[SubscriptionId, ...]
+    left: bool
+    """Has given away what it held: the process may end."""
     queued_messages: int
     queued_messages_max: int

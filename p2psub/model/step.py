@@ -94,10 +94,14 @@ class Step:
             action()
 
     def record(self, kind: Kind, **fields: Any) -> None:
-        """Write a trace record, numbered without gaps."""
+        """Write a trace record."""
+        self.effects.append(self.make_record(kind, **fields))
+
+    def make_record(self, kind: Kind, **fields: Any) -> Record:
+        """A trace record, numbered without gaps."""
         self._record_sequence += 1
         stamp = self.clock.tick(self.now + self._wall_offset_us)
-        self.effects.append(Record(kind, self.me.id, self.incarnation, self._record_sequence, stamp, **fields))
+        return Record(kind, self.me.id, self.incarnation, self._record_sequence, stamp, **fields)
 
     def keep_promises(self, stored: int) -> None:
         """Do what waited for the writes up to `stored`."""

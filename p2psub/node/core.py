@@ -13,6 +13,7 @@ from p2psub.model.effects import (
     Command,
     Effect,
     Input,
+    LeaveCommand,
     LinkLost,
     LinkReady,
     LinkUp,
@@ -28,7 +29,8 @@ from p2psub.model.effects import (
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsub, ring
-from p2psub.model.records import Kind
+from p2psub.model.records import Kind, Record
+from p2psub.model.rights import Rights
 from p2psub.model.status import NodeStatus, Role
 from p2psub.model.step import Step
 from p2psub.node.cores import assemble
@@ -60,11 +62,12 @@ class NodeCore:
         wall_offset_us: int = 0,
         score: float = 1.0,
         policy: Policy | None = None,
+        rights: Rights | None = None,
     ) -> None:
         self._config = config
         self._disk: Disk | None = disk
         self._step = Step(me, incarnation, rng, wall_offset_us)
-        self._cores = assemble(self._step, config, policy or AdmitAll())
+        self._cores = assemble(self._step, config, policy or AdmitAll(), rights or Rights())
         self._ruling = Ruling(self._cores, contacts)
         self._roles = Roles(self._cores, self._ruling, contacts, cluster, score)
         self._handlers: dict[type[Message], Handler] = self._make_handlers()
@@ -83,6 +86,7 @@ class NodeCore:
             cluster.Report: roles.on_report,
             cluster.Reign: roles.on_reign,
             cluster.NotSuperNode: roles.on_not_super_node,
+            cluster.Left: roles.on_left,
             cluster.Takeover: roles.on_takeover,
             cluster.StreamState: roles.on_stream_state,
             cluster.StreamHeld: cores.settlement.on_stream_held,
@@ -135,6 +139,10 @@ class NodeCore:
 
     # The step
 
+    def record(self, kind: Kind, **fields: Any) -> Record:
+        """A record of the driver's own, numbered among the node's."""
+        return self._step.make_record(kind, **fields)
+
     def step(self, inputs: list[Input], now: Micros) -> list[Effect]:
         """Advance the node by one batch of inputs.
 
@@ -177,11 +185,13 @@ class NodeCore:
         elif isinstance(input_, Stored):
             self._step.keep_promises(input_.number)
         elif isinstance(input_, LinkUp):
+            cores.permits.link_up(input_.peer.id, input_.rights)
             cores.egress.link_up(input_.peer, input_.credit)
         elif isinstance(input_, LinkReady):
             cores.egress.link_ready(input_.peer, input_.credit)
         elif isinstance(input_, LinkLost):
             cores.liveness.link_lost(input_.peer)
+            cores.permits.link_lost(input_.peer)
             cores.egress.link_lost(input_.peer)
         elif not isinstance(input_, Received):
             self._command(input_)
@@ -193,6 +203,8 @@ class NodeCore:
             self._cores.delivery.subscribe(command)
         elif isinstance(command, UnsubscribeCommand):
             self._cores.delivery.unsubscribe(command)
+        elif isinstance(command, LeaveCommand):
+            self._roles.leave()
         else:
             assert isinstance(command, TookCommand)
             self._cores.delivery.took(command)
@@ -222,6 +234,9 @@ class NodeCore:
         elif election.super_node is not None:
             watched.append(election.super_node)
             witnesses += election.candidates
+        elif election.is_vacant:
+            # Whether we were cut off, all of us or nobody, shows in whom of the cluster we hear.
+            watched += cores.known_members()
         cores.liveness.watch_only(watched)
         for contact, fate in cores.liveness.tick(witnesses):
             self._roles.pronounced(contact, fate)
@@ -266,6 +281,7 @@ class NodeCore:
             kept=tuple(dict.fromkeys(deed.event for deed in cores.deeds.held)),
             changes_digest=cores.changes.digest,
             active_subscriptions=cores.delivery.active(),
+            left=self._roles.has_left,
             queued_messages=cores.egress.queued,
             queued_messages_max=cores.egress.queued_max,
         )

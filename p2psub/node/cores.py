@@ -12,6 +12,7 @@ from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
 from p2psub.model.messages.casts import ChangePayload
 from p2psub.model.places import Table
+from p2psub.model.rights import Rights
 from p2psub.model.step import Step
 from p2psub.node.egress import Egress
 from p2psub.overlay.directory import Directory
@@ -28,6 +29,7 @@ from p2psub.pubsub.delivery import Delivery
 from p2psub.pubsub.interests import Interests
 from p2psub.pubsub.matchmaking import Matchmaking
 from p2psub.pubsub.owning import Owning
+from p2psub.pubsub.permits import Permits
 from p2psub.pubsub.publishing import Publishing
 from p2psub.pubsub.routing import Routing
 from p2psub.pubsub.settlement import Settlement
@@ -42,6 +44,7 @@ class Cores:
     step: Step
     config: NodeConfig
     egress: Egress
+    permits: Permits
     liveness: Liveness
     ring: Ring
     lookups: Lookups
@@ -76,6 +79,7 @@ class Cores:
         if not self.interests.adopt(table):
             return False
         self.tenure.adopt(table)
+        self.matchmaking.forget_leases()
         self.step.write("membership", ("contacts",), tuple(self.known_members()))
         return True
 
@@ -100,7 +104,7 @@ class _LocalPart:
             self.routing.take(cast, payload)
 
 
-def assemble(step: Step, config: NodeConfig, policy: Policy) -> Cores:
+def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights) -> Cores:
     """Make the cores of a node that has just started."""
     liveness, directory = Liveness(step, config.liveness), Directory()
     ring = Ring(step, config.ring, liveness)
@@ -110,11 +114,12 @@ def assemble(step: Step, config: NodeConfig, policy: Policy) -> Cores:
     tenure = Tenure(step, config.cluster, config.tick_us)
     contact_of = _finder(step, roster, tenure, ring)
     cube = Hypercube(step, config.cube, directory, election, liveness, changes.as_vector)
-    settlement = Settlement(step, config, changes, roster, directory)
+    permits = Permits(step.me.id, rights)
+    settlement = Settlement(step, config, changes, roster, directory, permits)
     routing = Routing(step, changes, directory, election, contact_of)
     casts = Casts(step, config.cube, cube, directory, liveness, _LocalPart(settlement, routing))
     settlement.casts = routing.casts = casts
-    owning = Owning(step, config.pubsub, tenure, election, contact_of)
+    owning = Owning(step, config.pubsub, tenure, election, permits, contact_of)
     interests = Interests(step, config.pubsub, tenure, election, policy, owning.replay)
     owning.matchmaking = Matchmaking(step, config.pubsub, tenure, interests, owning.store)
     holders = config.ring.successors + 1
@@ -123,6 +128,7 @@ def assemble(step: Step, config: NodeConfig, policy: Policy) -> Cores:
         step=step,
         config=config,
         egress=Egress(step, config.egress, FirstComeFirstServed),
+        permits=permits,
         liveness=liveness,
         ring=ring,
         lookups=lookups,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from p2psub.model.ids import ClusterId, Contact, Epoch
-from p2psub.model.messages.cluster import NotSuperNode, Reign, Report, StreamHeld, StreamState, Takeover
+from p2psub.model.messages.cluster import Left, NotSuperNode, Reign, Report, StreamHeld, StreamState, Takeover
 from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
 from p2psub.model.messages.ring import Found
 from p2psub.model.places import Standing
@@ -12,8 +12,8 @@ from p2psub.node.ruling import Ruling
 from p2psub.overlay.joining import RoundTrips, choose_cluster
 from p2psub.overlay.liveness import Fate
 
-_FOUNDING_PATIENCE_BEATS = 3
-"""A cluster nobody has heard of for so many beats does not exist yet; before, news of it may be on its way."""
+_FOUNDING_PATIENCE_TICKS = 6
+"""A cluster nobody has heard of for so many ticks does not exist yet; before, news of it may be on its way."""
 
 
 class Roles:
@@ -29,9 +29,14 @@ class Roles:
         self._contacts = contacts
         self._wanted_cluster = cluster
         self._score = score
+        self._may_rule = score >= 0
         self._tick = 0
         self._asked = 0
-        self._unheard_beats = 0
+        self._unheard_ticks = 0
+        self._may_found = False
+        self._is_leaving = False
+        self.has_left = False
+        """We hold nothing any more, and everybody knows that we go."""
         self._round_trips = RoundTrips(cores.step)
 
     # Time
@@ -42,6 +47,8 @@ class Roles:
         is_beat = self._tick % 2 == 0
         if is_beat:
             self._cores.ring.stabilise()
+        if self._is_leaving:
+            self._leave_if_free()
         if self._election.rules:
             self._ruling.tick(is_beat)
         elif self._election.super_node is not None:
@@ -49,7 +56,7 @@ class Roles:
                 self._report(self._election.super_node)
         elif self._is_my_turn():
             self._take_over()
-        elif is_beat:
+        else:
             self._seek()
 
     # Joining
@@ -61,25 +68,26 @@ class Roles:
         if around:
             self._asked += 1
             self._step.send(around[self._asked % len(around)], DirectoryAsk())
-        cluster = self._election.cluster or self._wanted_cluster or self._choose_cluster(bool(around))
+        is_first = self._may_rule and not cores.directory.entries() and (self._may_found or not around)
+        cluster = self._election.cluster or self._wanted_cluster or self._choose_cluster(is_first)
         if cluster is None:
             return
         self._wanted_cluster = cluster
         entry = cores.directory.get(cluster)
-        if not around and not cores.directory.entries():
+        if is_first:
             self._ruling.begin(cluster, is_complete=True)
             cores.cube.found_overlay(cluster)
         elif entry is not None and entry.standing is not Standing.GONE and entry.super_node.id != me:
             self._report(entry.super_node, cluster)
         elif entry is None and cores.directory.present() and self._election.cluster is None:
-            self._unheard_beats += 1
-            if self._unheard_beats > _FOUNDING_PATIENCE_BEATS:
+            self._unheard_ticks += 1
+            if self._unheard_ticks > _FOUNDING_PATIENCE_TICKS and self._may_rule:
                 self._ruling.begin(cluster, is_complete=False, is_founding=True)
 
-    def _choose_cluster(self, has_contacts: bool) -> ClusterId | None:
+    def _choose_cluster(self, is_first: bool) -> ClusterId | None:
         """Nobody named a cluster: once the super-nodes' distances are known, choose; None while they are not."""
         present = self._cores.directory.present()
-        if has_contacts and not self._round_trips.beat([entry.super_node for entry in present]):
+        if not is_first and not self._round_trips.beat([entry.super_node for entry in present]):
             return None
         chosen = choose_cluster(present, self._round_trips.measured_us, self._cores.config.cluster)
         return chosen or ClusterId(self._step.me.id.hex()[:8])
@@ -88,6 +96,7 @@ class Roles:
         """News of the cube; if our own cluster has a higher reign elsewhere, follow it."""
         self._cores.cube.on_directory_say(peer, said)
         self._round_trips.answered(peer.id)
+        self._may_found = said.may_found and peer in self._contacts
         cluster = self._election.cluster
         entry = None if cluster is None else self._cores.directory.get(cluster)
         if entry is not None and cluster is not None and entry.epoch > self._election.epoch:
@@ -100,12 +109,13 @@ class Roles:
             incarnation=self._step.incarnation,
             epoch=self._election.epoch,
             score=self._score,
-            in_ring=cores.ring.is_joined,
+            in_ring=cores.ring.is_joined and not self._is_leaving,
             sent_us=self._step.now,
             table=cores.interests.obeyed,
             lacks_index=cores.interests.is_lacking,
             settled=cores.tenure.claims_digest,
             directory=cores.directory.digest,
+            leaving=self._is_leaving,
         )
         self._step.send(super_node, report)
 
@@ -137,9 +147,17 @@ class Roles:
             return
         election.candidates = reign.candidates
         cores.directory.merge(reign.directory)
+        was_joined = cores.ring.is_joined
         self._take_ring_lists(peer, reign)
+        if cores.ring.is_joined and not was_joined:
+            # Keys are granted to whoever is in the ring: no need to wait for the next beat to say so.
+            self._report(peer)
         if reign.table is not None and reign.table.version != cores.tenure.version:
-            cores.adopt_table(reign.table)
+            if self._is_leaving and cores.tenure.arc_under(reign.table) is None:
+                # Without an arc there is no index to hold; by this table we know to whom our deeds go.
+                cores.tenure.adopt(reign.table)
+            else:
+                cores.adopt_table(reign.table)
         if reign.table_version is not None and reign.table_version == cores.tenure.version:
             cores.tenure.renew(reign.sent_us, reign.settled, reign.seen)
 
@@ -157,10 +175,15 @@ class Roles:
     def _join_ring(self, cluster: ClusterId, found: Found) -> None:
         if not self._cores.ring.is_joined:
             self._cores.ring.join(cluster, found)
+            if self._election.super_node is not None:
+                self._report(self._election.super_node)
 
     def _follow(self, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> None:
         ruled, old = self._election.rules, self._election.super_node
-        if super_node.id == self._step.me.id or not self._election.follow(cluster, epoch, super_node):
+        if super_node.id == self._step.me.id:
+            self._outlive(cluster, epoch)
+            return
+        if not self._election.follow(cluster, epoch, super_node):
             return
         self._cores.enter_cluster(cluster)
         if old is not None and not self._cores.liveness.is_suspect(old.id):
@@ -168,6 +191,16 @@ class Roles:
             self._cores.tenure.give_up()
         if ruled:
             self._ruling.end(super_node)
+
+    def _outlive(self, cluster: ClusterId, epoch: Epoch) -> None:
+        """Others follow us in a reign that ended with an earlier process of ours: nobody but us can end it."""
+        if cluster != self._election.cluster or epoch <= self._election.epoch:
+            return
+        if self._election.rules:
+            self._ruling.rise_above(epoch)
+        else:
+            self._election.outlive(epoch)
+            self._cores.tenure.give_up()
 
     def on_takeover(self, peer: Contact, takeover: Takeover) -> None:
         if takeover.cluster != self._election.cluster:
@@ -203,6 +236,35 @@ class Roles:
         held = StreamHeld(stream.cluster, stream.epoch, self._step.incarnation, self._cores.changes.as_vector())
         self._step.when_durable(lambda: self._step.send(peer, held))
 
+    # Leaving
+
+    def leave(self) -> None:
+        """Take no more keys, rule no more, and go once everything we hold is held by others."""
+        self._is_leaving, self._may_rule = True, False
+        if self._election.super_node is not None and not self._election.rules:
+            self._report(self._election.super_node)
+
+    def _leave_if_free(self) -> None:
+        cores, election = self._cores, self._election
+        if self.has_left:
+            return
+        if election.rules and any(not member.report.leaving for member in cores.roster.members.values()):
+            if cores.settlement.heirs():
+                self._ruling.hand_over()
+            return
+        if election.rules or not (cores.tenure.is_owner or cores.deeds.held or len(cores.publishing)):
+            self.has_left = True
+            for contact in cores.known_members():
+                if contact.id != self._step.me.id and election.cluster is not None:
+                    self._step.send(contact, Left(election.cluster))
+
+    def on_left(self, peer: Contact, left: Left) -> None:
+        """A member has gone in good order: nobody waits for its death, and no copy is expected of it."""
+        if left.cluster == self._election.cluster:
+            self._cores.ring.forget(peer.id)
+            self._cores.ring.remembered.pop(peer.id, None)
+            self._cores.roster.dismiss(peer.id)
+
     # Succession
 
     def pronounced(self, contact: Contact, fate: Fate) -> None:
@@ -214,7 +276,7 @@ class Roles:
             self._cores.roster.drop(contact.id)
 
     def _is_my_turn(self) -> bool:
-        if not self._election.is_vacant:
+        if not self._election.is_vacant or not self._may_rule:
             return False
         # Out of the ring we cannot know what the others decided, so we wait as long as one who hears nobody.
         hears = self._cores.ring.is_joined and self._cores.liveness.hears_anybody()
@@ -228,6 +290,6 @@ class Roles:
         is_alone = len(self._cores.known_members()) == 1 and len(self._cores.directory.present()) <= 1
         # Without a table we have forgotten, or never learnt, how many we were: the bar for copies must not fall.
         has_forgotten = self._cores.tenure.table is None and not is_alone
-        seen_min = self._cores.config.pubsub.copies if has_forgotten else 1
+        seen_min = 2 * self._cores.config.pubsub.copies if has_forgotten else 1
         self._ruling.begin(cluster, was_streamed or is_alone, seen_min)
         self._ruling.announce()

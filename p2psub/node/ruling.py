@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
-from p2psub.model.messages.cluster import IndexHeld, Reign, Report
+from p2psub.model.messages.cluster import IndexHeld, NotSuperNode, Reign, Report
 from p2psub.model.messages.cube import CubeReport
 from p2psub.model.messages.pubsub import Subscribe
 from p2psub.model.records import Kind
@@ -24,6 +24,7 @@ class Ruling:
         self._step = cores.step
         self._contacts = contacts
         self._tick = 0
+        self._probes = 0
         self._incomplete_ticks = 0
         self.grants: Grants | None = None
 
@@ -88,6 +89,18 @@ class Ruling:
         cores.roster.restart([])
         self.grants = None
 
+    def hand_over(self) -> None:
+        """Rule no more while an heir is there to begin at once: nobody has to find out that we are gone."""
+        cores, election = self._cores, self._cores.election
+        assert election.cluster is not None
+        word = NotSuperNode(election.cluster, election.epoch, None)
+        members = cores.roster.contacts()
+        election.candidates = cores.settlement.heirs()
+        self._stop()
+        election.abdicate()
+        for contact in members:
+            self._step.send(contact, word)
+
     def resign(self) -> None:
         """Another founded our cluster before us: become a joiner again."""
         cores = self._cores
@@ -127,8 +140,7 @@ class Ruling:
         cores.cube.tick()
         cores.casts.tick()
         if cores.cube.entry is None:
-            if is_beat:
-                self._seek_place(grants)
+            self._seek_place(grants)
         elif is_beat:
             cores.cube.speak(len(cores.roster.members) + 1)
             cores.cube.beat(cores.changes.digest, cores.settlement.is_complete, self._contacts)
@@ -138,7 +150,8 @@ class Ruling:
         cores = self._cores
         strangers = [c for c in cores.ring.remembered.values() if c.id not in cores.roster.members]
         if strangers:
-            self._step.send(strangers[self._tick % len(strangers)], cores.election.announcement())
+            self._probes += 1
+            self._step.send(strangers[self._probes % len(strangers)], cores.election.announcement())
 
     def _hand_out_small_ring(self, cluster: ClusterId) -> None:
         cores = self._cores
@@ -215,6 +228,8 @@ class Ruling:
         if cores.roster.report(peer, report):
             cores.settlement.end_older(peer, report.incarnation)
             cores.settlement.forget(peer.id)
+        if report.leaving and grants.has_released(peer.id, report.table):
+            cores.roster.discount(peer.id)
         if report.lacks_index:
             grants.forget_index(peer.id)
         cores.settlement.heard(peer.id)
@@ -223,7 +238,7 @@ class Ruling:
     def _reign(self, grants: Grants, peer: Contact, report: Report) -> Reign:
         cores = self._cores
         is_entitled = self.is_placed and grants.is_entitled(peer.id, report.incarnation)
-        table = grants.table if is_entitled else None
+        table = grants.table if is_entitled or (report.leaving and self.is_placed) else None
         has_table = table is not None and report.table == table.version
         knows_directory = report.directory == cores.directory.digest
         return Reign(

@@ -70,6 +70,15 @@ class Election:
         self._vacant_ticks = None
         self._step.erase("membership", ("cluster",))
 
+    def outlive(self, epoch: Epoch) -> None:
+        """The highest reign was an earlier process of ours: the succession after it begins."""
+        self.epoch, self.super_node, self._vacant_ticks = epoch, None, 0
+
+    def abdicate(self) -> None:
+        """Rule no more; the succession begins."""
+        self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason="abdicated")
+        self.super_node, self._vacant_ticks = None, 0
+
     def vacate(self, lost: NodeId) -> None:
         """Our super-node is dead, or says it rules no more: the succession begins."""
         if self.super_node is not None and self.super_node.id == lost and not self.rules:

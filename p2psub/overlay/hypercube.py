@@ -68,6 +68,7 @@ class Hypercube:
         self._vector = vector
         self._tick = 0
         self._silent: dict[NodeId, int] = {}
+        self._announced = b""
         self.filling: Filling | None = None
         self.granted: SplitGrant | None = None
         self.is_founding = False
@@ -142,7 +143,8 @@ class Hypercube:
             self._step.send(contact, report)
         if self.filling is not None:
             self._step.send(self.filling.founder, report)
-        if self._tick % 10 == 0:
+        if self._tick % 10 == 0 or self._announced != self._directory.digest:
+            self._announced = self._directory.digest
             for contact in announce_to:
                 self._step.send(contact, DirectorySay(self._directory.entries()))
 

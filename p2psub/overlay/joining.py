@@ -14,7 +14,7 @@ from p2psub.model.step import Step
 _NEAR = 2
 """A cluster is near if its round trip is at most this many times the best."""
 
-_MEASURE_BEATS = 4
+_MEASURE_ASKS = 8
 """Super-nodes that have not answered by then are not waited for. A guess."""
 
 
@@ -36,18 +36,18 @@ class RoundTrips:
 
     def __init__(self, step: Step) -> None:
         self._step = step
-        self._beats = 0
+        self._asks = 0
         self._asked_us: dict[NodeId, Micros] = {}
         self.measured_us: dict[NodeId, Micros] = {}
 
     def beat(self, super_nodes: list[Contact]) -> bool:
         """Ask who has not answered; True once there is nothing more to wait for."""
         missing = [contact for contact in super_nodes if contact.id not in self.measured_us]
-        self._beats += bool(super_nodes)
+        self._asks += bool(super_nodes)
         for contact in missing:
             self._asked_us[contact.id] = self._step.now
             self._step.send(contact, DirectoryAsk())
-        return bool(super_nodes) and (not missing or self._beats > _MEASURE_BEATS)
+        return bool(super_nodes) and (not missing or self._asks > _MEASURE_ASKS)
 
     def answered(self, peer: NodeId) -> None:
         """A super-node told the directory."""

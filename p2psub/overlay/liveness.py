@@ -32,6 +32,8 @@ class _Watch:
     heard_tick: int
     witnessed_tick: int = _NEVER
     fate: Fate | None = None
+    is_heard: bool = False
+    """Whether it has said anything since it is watched."""
 
 
 class Liveness:
@@ -50,6 +52,7 @@ class Liveness:
         if watch is not None:
             watch.heard_tick = self._tick
             watch.fate = None
+            watch.is_heard = True
         if self._askers:
             for asker, _ in self._askers.pop(peer, {}).values():
                 self._step.send(asker, WitnessSay(peer))
@@ -79,8 +82,8 @@ class Liveness:
         return watch is not None and self._tick - watch.heard_tick >= self._config.ping_after_ticks
 
     def hears_anybody(self) -> bool:
-        """Whether anybody watched is not dead to us."""
-        return any(watch.fate is None for watch in self._watched.values())
+        """Whether anybody watched has spoken and is not dead to us."""
+        return any(watch.fate is None and watch.is_heard for watch in self._watched.values())
 
     def tick(self, witnesses: list[Contact]) -> list[tuple[Contact, Fate]]:
         """Count one tick of silence, ping, ask witnesses; return new verdicts."""

@@ -52,6 +52,15 @@ class Roster:
         self.members.pop(member, None)
         self.candidates = [c for c in self.candidates if c.id != member]
 
+    def discount(self, member: NodeId) -> None:
+        """A member that leaves has no keys any more: no copy is expected of it."""
+        self._seen.pop(member, None)
+
+    def dismiss(self, member: NodeId) -> None:
+        """A member has left and given away what it held."""
+        self.drop(member)
+        self.discount(member)
+
     def tick(self) -> None:
         self._tick += 1
         if self._tick % 100 == 0:
@@ -64,7 +73,8 @@ class Roster:
         """The most capable members; of equals those who are candidates already, since they hold the state."""
         held = {contact.id for contact in self.candidates}
         ranked = sorted(self.members.values(), key=lambda m: (-m.report.score, m.contact.id not in held, m.contact.id))
-        self.candidates = [m.contact for m in ranked if m.report.in_ring][: self._config.candidates]
+        able = [m.contact for m in ranked if m.report.in_ring and m.report.score >= 0]
+        self.candidates = able[: self._config.candidates]
 
     @property
     def seen(self) -> int:

@@ -24,6 +24,8 @@ from p2psub.pubsub.tenure import Tenure
 DEED_ROOM = "deed"
 _DEEDS_PER_MESSAGE = 64
 _ERASE_EVERY_TICKS = 8
+_SPARE_TICKS = 2
+"""After this time a deed gets the copies beyond those that its acknowledgement needs. A guess: one heartbeat."""
 _STALE_TICKS = 60
 """A replica that has heard nothing of a deed for this long asks its owner whether it is discharged. A guess: 30 H."""
 
@@ -37,6 +39,8 @@ class Held(msgspec.Struct):
     owed: dict[SubscriptionId, Obligation]
     held_by: dict[NodeId, None] = msgspec.field(default_factory=dict)
     """Who is known to hold it durably, ourselves included."""
+    asked: dict[NodeId, None] | None = None
+    """Whom we asked to hold it, if it was born here: nobody else can. None for a deed that came from another."""
     told_by: NodeId | None = None
     """Who asked us to hold it; it need not hold it durably itself yet."""
     kept_tick: int = -1_000
@@ -129,9 +133,15 @@ class Deeds:
             )
 
     def replicate(self, held: Held) -> None:
-        """Ask the members after us for copies."""
-        held.kept_tick = self._tick
-        for contact in self._missing_holders(held):
+        """Ask the members after us for the copies that an acknowledgement needs.
+
+        Most events owe nothing any more before a tick has passed. Only what lives longer, or lacks a copy by then, is
+        worth the rest of its holders.
+        """
+        held.kept_tick = self._tick + _SPARE_TICKS - self._config.retry_ticks
+        held.asked = {}
+        needed = self._tenure.required_copies(self._config.copies) - 1
+        for contact in self._missing_holders(held)[:needed]:
             self._ask(contact, [held])
 
     def _missing_holders(self, held: Held) -> list[Contact]:
@@ -142,8 +152,11 @@ class Deeds:
     def _ask(self, contact: Contact, several: list[Held]) -> None:
         if self.cluster is not None:
             for i in range(0, len(several), _DEEDS_PER_MESSAGE):
-                deeds = tuple(self._aged(held) for held in several[i : i + _DEEDS_PER_MESSAGE])
-                self._step.send(contact, Keep(self.cluster, deeds))
+                some = several[i : i + _DEEDS_PER_MESSAGE]
+                for held in some:
+                    if held.asked is not None:
+                        held.asked[contact.id] = None
+                self._step.send(contact, Keep(self.cluster, tuple(self._aged(held) for held in some)))
 
     def _aged(self, held: Held) -> Deed:
         """The deed as it stands: older, and owing only what is still owed."""
@@ -194,8 +207,9 @@ class Deeds:
         id_, table = held.deed.id, self._tenure.table
         owners = () if table is None else table.owners
         holders = [] if table is None else table.holders_of(held.key, self._holders)
+        may_hold = {c.id for c in holders} if held.asked is None else held.asked
         for contact in owners:
-            is_holder = contact in holders or contact.id in held.held_by
+            is_holder = contact.id in may_hold or contact.id in held.held_by
             if is_holder and contact.id != self._step.me.id:
                 self._released.setdefault(contact.id, (contact, []))[1].append(id_)
         self._let_go(id_)

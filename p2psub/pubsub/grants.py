@@ -93,6 +93,11 @@ class Grants:
         """Whether this very process holds its part of the index."""
         return self._indexed.get(member) == incarnation
 
+    def has_released(self, member: NodeId, obeyed: TableVersion | None) -> bool:
+        """Whether a member obeys our table, and has no keys by it."""
+        table = self.table
+        return table is not None and table.version == obeyed and table.arc_start_of(member) is None
+
     def tick(self) -> bool:
         """Follow the roster; True when a new table has just come into force."""
         self._tick += 1

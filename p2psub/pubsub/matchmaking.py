@@ -60,6 +60,10 @@ class Matchmaking:
     def __contains__(self, event: EventId) -> bool:
         return event in self._gathering
 
+    def forget_leases(self) -> None:
+        """A new table: what is claimed of its owners may have come to a shard that was called empty before."""
+        self._empty_until_us.clear()
+
     def gather(self, timed: Timed, publisher: Contact) -> None:
         """Find everybody who wants the event, then call `matched`."""
         event = timed.event

@@ -33,6 +33,7 @@ from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.pubsub.deeds import Deeds, Held
 from p2psub.pubsub.matchmaking import Gathering, Matchmaking
+from p2psub.pubsub.permits import Permits
 from p2psub.pubsub.spool import Spool
 from p2psub.pubsub.tenure import Tenure
 from p2psub.queueing.retention import Recent
@@ -50,12 +51,14 @@ class Owning:
         config: PubSubConfig,
         tenure: Tenure,
         election: Election,
+        permits: Permits,
         contact_of: Callable[[NodeId], Contact | None],
     ) -> None:
         self._step = step
         self._config = config
         self._tenure = tenure
         self._election = election
+        self._permits = permits
         self._contact_of = contact_of
         self._tick = 0
         self._attempt = 0
@@ -76,6 +79,11 @@ class Owning:
     def on_publish(self, peer: Contact, publish: Publish) -> None:
         event = publish.timed.event
         key = event.key
+        refusal = self._refusal(peer, event)
+        if refusal is not None:
+            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=refusal)
+            self._step.send(peer, Acknowledge(PublishOutcome(event.id, 0, 0, refusal)))
+            return
         if not self._tenure.serves(key):
             owner = self._tenure.owner_of(key)
             hint = owner if owner is not None and owner.id != self._step.me.id else None
@@ -91,6 +99,12 @@ class Owning:
             self._acknowledge_if_copied(held, again=True)
         elif event.id not in self.matchmaking:
             self.matchmaking.gather(publish.timed, peer)
+
+    def _refusal(self, peer: Contact, event: Event) -> str | None:
+        """Why an event is not taken from a peer: it must be its own, and of a topic that it may publish."""
+        if event.id.node != peer.id:
+            return "foreign_event"
+        return None if self._permits.of(peer.id).may_publish(event.topic) else "no_right"
 
     def _repeat(self, peer: Contact, event: Event) -> None:
         self._step.record(Kind.DUPLICATE, event=event.id, peer=peer.id, reason="publish_repeated")

@@ -25,6 +25,7 @@ from p2psub.overlay.directory import Directory
 from p2psub.overlay.roster import Roster
 from p2psub.pubsub.changes import ChangeSet
 from p2psub.pubsub.grants import Grants
+from p2psub.pubsub.permits import Permits
 
 CHANGE_ROOM = "change"
 _RESEND_TICKS = 2
@@ -59,13 +60,20 @@ class Settlement:
     """One reign's book; `reign` opens a new one."""
 
     def __init__(
-        self, step: Step, config: NodeConfig, changes: ChangeSet, roster: Roster, directory: Directory
+        self,
+        step: Step,
+        config: NodeConfig,
+        changes: ChangeSet,
+        roster: Roster,
+        directory: Directory,
+        permits: Permits,
     ) -> None:
         self._step = step
         self._config = config
         self._changes = changes
         self._roster = roster
         self._directory = directory
+        self._permits = permits
         self._tick = 0
         self._settling: dict[ChangeNumber, _Settling] = {}
         self._settled_ahead: dict[Stream, dict[int, None]] = {}
@@ -102,6 +110,10 @@ class Settlement:
         record = asked.subscription
         if self.grants is None or not self.is_complete or record.id.node != peer.id:
             return
+        if record.state is SubscriptionState.ACTIVE and not self._may_subscribe(peer, record):
+            self._step.record(Kind.DROP, subscription=record.id, peer=peer.id, reason="no_right")
+            self._say(peer, record, VerdictStatus.REFUSED, ())
+            return
         known = self._changes.current(record.id)
         if known is None or known.subscription.version < record.version:
             self._number(record, peer)
@@ -117,6 +129,9 @@ class Settlement:
             elif own.status is not None:
                 own.peer = peer
                 self._say(peer, record, own.status, own.unreached)
+
+    def _may_subscribe(self, peer: Contact, record: Subscription) -> bool:
+        return self._permits.of(peer.id).may_subscribe(pinned_topics(record.filter))
 
     def _say(
         self, peer: Contact, record: Subscription, status: VerdictStatus, unreached: tuple[ClusterId, ...]
@@ -198,8 +213,13 @@ class Settlement:
         self._cast_what_is_held()
 
     def heirs(self) -> tuple[Contact, ...]:
-        """The candidates that could take over at once: they hold everything that is claimed of our cluster."""
+        """The candidates that could take over at once: they hold everything that is claimed of our cluster.
+
+        A reign that is not complete itself does not know what that is, and has none.
+        """
         assert self.grants is not None
+        if not self.is_complete:
+            return ()
         claims = self.grants.claims
         return tuple([candidate for candidate in self._roster.candidates if self._holds(candidate.id, claims)])
 

@@ -61,6 +61,11 @@ class Tenure:
         """Whether we hold an arc at all."""
         return self._arc_start is not None and self._step.now < self._lease_until_us
 
+    @property
+    def is_owner(self) -> bool:
+        """Whether our table gives us an arc, lease or no lease."""
+        return self._arc_start is not None
+
     def serves(self, key: Key) -> bool:
         """Whether we may answer for `key` now."""
         return self.is_running and self.is_mine(key)
@@ -77,5 +82,11 @@ class Tenure:
         return table.arc_start_of(self._step.me.id)
 
     def required_copies(self, copies: int) -> int:
-        """How many copies an acknowledgement needs: the bar does not fall because members were cut off."""
-        return 1 if self.table is None else min(copies, max(self.table.seen, self._seen))
+        """How many copies an acknowledgement needs: the bar does not fall because members were cut off.
+
+        A majority of those seen lately goes on with what it has: nobody else can have one.
+        """
+        if self.table is None:
+            return 1
+        seen, owners = max(self.table.seen, self._seen), len(self.table.owners)
+        return min(copies, owners if 2 * owners > seen else seen)

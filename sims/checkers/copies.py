@@ -27,7 +27,7 @@ def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
 
 
 def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
-    """S5: an acknowledgement has min(3, members seen lately) copies, whoever is cut off or down at the moment.
+    """S5: an acknowledgement has min(3, a majority of the members seen lately) copies, whoever is cut off or down.
 
     Members count from ten heartbeats after they first joined: a ring being founded acknowledges with fewer, and says
     so. What owes nothing any more when its publisher asks again needs no copies.
@@ -47,7 +47,7 @@ def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
             members.setdefault(record.node, at_us)
             continue
         seen = sum(since + settled_us <= at_us for since in members.values())
-        required = min(evidence.config.pubsub.copies, seen)
+        required = min(evidence.config.pubsub.copies, seen // 2 + 1 if seen else 0)
         if record.copies is not None and record.copies < required and record.event not in discharged:
             yield Finding("S5", f"acknowledged with {record.copies} copies, {required} are required", record, at_us)
 

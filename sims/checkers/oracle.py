@@ -15,6 +15,17 @@ _ORDERED: dict[Operator, Callable[[Any, Any], bool]] = {
 }
 
 
+_DENIALS = {
+    Operator.NOT_PREFIX: Operator.PREFIX,
+    Operator.NOT_SUFFIX: Operator.SUFFIX,
+    Operator.NOT_CONTAINS: Operator.CONTAINS,
+    Operator.NOT_IN: Operator.IN,
+    Operator.NOT_SUBSET: Operator.SUBSET,
+    Operator.NOT_PROPER_SUBSET: Operator.PROPER_SUBSET,
+    Operator.NOT_LIKE: Operator.LIKE,
+}
+
+
 def wants(wanted: Filter, event: Event) -> bool:
     """Whether the filter takes the event."""
     return any(all(_holds(predicate, event) for predicate in term) for term in wanted.terms)
@@ -22,12 +33,17 @@ def wants(wanted: Filter, event: Event) -> bool:
 
 def _holds(predicate: Predicate, event: Event) -> bool:
     value = event.topic if predicate.attribute == TOPIC else event.attributes.get(predicate.attribute)
+    if predicate.operator is Operator.EXISTS:
+        return predicate.constant is (value is not None)
     if value is None:
         return False
     return _compare(value, predicate.operator, predicate.constant)
 
 
 def _compare(value: Value, operator: Operator, constant: Value) -> bool:
+    if operator in _DENIALS:
+        affirmed = _DENIALS[operator]
+        return _is_known(value, affirmed, constant) and not _compare(value, affirmed, constant)
     if operator in _ORDERED:
         return _sort(value) == _sort(constant) in ("number", "text", "date") and _ORDERED[operator](value, constant)
     match operator:
@@ -48,6 +64,30 @@ def _compare(value: Value, operator: Operator, constant: Value) -> bool:
     return False
 
 
+def _is_known(value: Value, operator: Operator, constant: Value) -> bool:
+    """Whether the comparison is true or false, and not unknown."""
+    itself = value == value and constant == constant  # noqa: PLR0124, NaN is not itself
+    if operator is Operator.IN and isinstance(constant, frozenset):
+        return itself and bool(constant) and all(_sort(value) == _sort(member) for member in constant)
+    if operator is Operator.CONTAINS and isinstance(value, frozenset):
+        return itself and _sort(constant) in ("number", "text")
+    wanted = "set" if operator in (Operator.SUBSET, Operator.PROPER_SUBSET) else "text"
+    return operator is not Operator.IN and _sort(value) == _sort(constant) == wanted
+
+
+def _is_like(value: str, pattern: str) -> bool:
+    """% is any text, _ one character, a backslash makes the next one plain: the places each step can reach."""
+    reached, steps = {0}, iter(pattern)
+    for step in steps:
+        if step == "%":
+            reached = set(range(min(reached, default=len(value) + 1), len(value) + 1))
+            continue
+        plain = next(steps, step) if step == "\\" else step
+        is_any = step == "_"
+        reached = {at + 1 for at in reached if at < len(value) and (is_any or value[at] == plain)}
+    return len(value) in reached
+
+
 def _text(value: str, operator: Operator, constant: str) -> bool:
     match operator:
         case Operator.PREFIX:
@@ -56,6 +96,8 @@ def _text(value: str, operator: Operator, constant: str) -> bool:
             return value.endswith(constant)
         case Operator.CONTAINS:
             return constant in value
+        case Operator.LIKE:
+            return _is_like(value, constant)
         case _:
             return False
 

@@ -45,6 +45,11 @@ class Budget:
         if super_node:
             self._super_node_failed[cluster] = now
 
+    def dismiss(self, cluster: ClusterId, member: int) -> None:
+        """The member has left in good order: nobody counts on it until it joins again."""
+        self._members.get(cluster, set()).discard(member)
+        self._down.get(cluster, {}).pop(member, None)
+
     def back(self, cluster: ClusterId, member: int, now: int) -> None:
         """The member runs again; it counts for a window more."""
         self._down.setdefault(cluster, {})[member] = now + BUDGET_WINDOW_HEARTBEATS * self._heartbeat_us

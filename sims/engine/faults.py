@@ -163,6 +163,15 @@ class Saboteur:
                 self._fell(host, silent=False, wipe=False)
                 self.world.agenda.at(min(self.world.now + span_us, self.ends_us), self.restart, host)
 
+    def retire(self, host: Host) -> None:
+        """End a peer that has left in good order, with its disk; it comes back as a newcomer."""
+        assert host.cluster is not None
+        self._budget.dismiss(host.cluster, host.index)
+        now = self.world.now
+        self.log.crashes.append(Crash(now, host.index, host.incarnation, host.cluster, False, False, True))
+        self.world.crash(host, wipe=True)
+        self.world.agenda.at(min(now + self.rng.randint(*DOWN_US), self.ends_us), self.restart, host)
+
     def restart(self, host: Host) -> None:
         """Start a crashed peer again."""
         if host.core is None:

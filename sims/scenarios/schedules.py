@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from p2psub.model.effects import LeaveCommand
 from p2psub.model.ids import ClusterId, Contact, NodeId, key_of_topic, place_after
 from p2psub.model.instants import SECOND_US
 from p2psub.model.records import Kind, Record
@@ -267,6 +268,30 @@ def subscriber_restarts(stage: Stage, rng: Random) -> None:
     stage.world.trace.hook(Kind.DELIVER, delivered)
 
 
+def departures(stage: Stage, rng: Random) -> None:
+    """Peers leave in good order and are wiped as soon as they say that they have left."""
+
+    def ask() -> None:
+        hosts = [host for host in stage.saboteur.peers() if stage.saboteur.may_strike([host])]
+        if hosts:
+            host = rng.choice(hosts)
+            stage.world.command(host, LeaveCommand())
+            stage.world.agenda.after(SOON_US, wait, host, host.incarnation)
+        if stage.saboteur.is_open:
+            stage.world.agenda.after(rng.randrange(2 * SECOND_US, 6 * SECOND_US), ask)
+
+    def wait(host: Host, incarnation: int) -> None:
+        said = status_of(host)
+        if said is None or host.incarnation != incarnation or not stage.saboteur.is_open:
+            return
+        if said.left:
+            stage.saboteur.retire(host)
+        else:
+            stage.world.agenda.after(SOON_US, wait, host, incarnation)
+
+    stage.world.agenda.after(rng.randrange(SECOND_US, 4 * SECOND_US), ask)
+
+
 SCHEDULES: dict[str, Schedule] = {
     schedule.__name__: schedule
     for schedule in (
@@ -287,6 +312,7 @@ SCHEDULES: dict[str, Schedule] = {
         cluster_loss,
         publisher_restarts,
         subscriber_restarts,
+        departures,
     )
 }
 

@@ -89,7 +89,7 @@ def new_owner_pays_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Owning, "_tend", lambda self, held: None)
 
 
-@mutant("S1", "conservation", on=LIGHTS_OUT, first=2, seeds=1)
+@mutant("S1", "conservation", on=LIGHTS_OUT, first=(3, 1), seeds=3)
 def restarts_without_its_deeds(patch: pytest.MonkeyPatch) -> None:
     """Rule: what was durable is still held after a restart. Here the disk is not read."""
 

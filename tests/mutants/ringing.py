@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2psub.model.ids import ClusterId, Contact, Epoch
-from p2psub.model.messages.cluster import Reign, Takeover
 from p2psub.model.messages.ring import Found, Neighbourhood
-from p2psub.node.roles import Roles
 from p2psub.node.ruling import Ruling
 from p2psub.overlay.election import Election
 from p2psub.overlay.lookup import Lookups
@@ -66,28 +64,6 @@ def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     """Rule: a split ring and a split reign find each other through remembered contacts. Here nobody looks."""
     patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)
     patch.setattr(Ruling, "_probe_for_other_reign", lambda self: None)
-
-
-@mutant("S1", "S9", "S10", "bound:stable", "conservation", on=RINGS_PART, first=3)
-def follows_any_epoch(patch: pytest.MonkeyPatch) -> None:
-    """Rule: a member follows the highest epoch it has heard of. Here it follows whoever spoke last."""
-    on_reign, on_takeover = Roles.on_reign, Roles.on_takeover
-
-    def forget_higher(self: Roles, said: Reign | Takeover) -> None:
-        election = self._election
-        if said.cluster == election.cluster and said.epoch < election.epoch:
-            election.epoch = said.epoch._replace(counter=said.epoch.counter - 1)
-
-    def reigned(self: Roles, peer: Contact, reign: Reign) -> None:
-        forget_higher(self, reign)
-        on_reign(self, peer, reign)
-
-    def taken_over(self: Roles, peer: Contact, takeover: Takeover) -> None:
-        forget_higher(self, takeover)
-        on_takeover(self, peer, takeover)
-
-    patch.setattr(Roles, "on_reign", reigned)
-    patch.setattr(Roles, "on_takeover", taken_over)
 
 
 @mutant(*RING, "S1", "S10", on=RINGS_PART)

@@ -14,6 +14,9 @@ def matches(wanted: Filter, event: Event) -> bool:
 
 def holds(predicate: Predicate, event: Event) -> bool:
     """Whether one predicate holds for an event."""
+    if predicate.operator is Operator.EXISTS:
+        exists = predicate.attribute == "topic" or predicate.attribute in event.attributes
+        return isinstance(predicate.constant, bool) and exists == predicate.constant
     if predicate.attribute == "topic":
         return compare(event.topic, predicate.operator, predicate.constant)
     if predicate.attribute not in event.attributes:
@@ -40,6 +43,11 @@ def compare(value: Value, operator: Operator, constant: Value) -> bool:
         return False
     kinds = (family(value), family(constant))
     symbol = operator.value
+    if symbol.startswith("not_"):
+        counterpart = Operator(symbol.removeprefix("not_"))
+        return can_compare(value, counterpart, constant) and not compare(value, counterpart, constant)
+    if symbol == "like":
+        return kinds == ("text", "text") and is_like(str(value), str(constant), "\\")
     if symbol == "in":
         return kinds in {("number", "set"), ("text", "set")} and any(is_same(value, member) for member in constant)  # type: ignore[union-attr]
     if symbol == "contains":
@@ -59,6 +67,39 @@ def compare(value: Value, operator: Operator, constant: Value) -> bool:
     if symbol in {"prefix", "suffix"}:
         return kinds[0] == "text" and compare_texts(str(value), symbol, str(constant))
     return compare_ordered(value, symbol, constant)
+
+
+def can_compare(value: Value, operator: Operator, constant: Value) -> bool:
+    """Whether the comparison is true or false, and not unknown."""
+    kinds = (family(value), family(constant))
+    match operator.value:
+        case "in":
+            members = constant if isinstance(constant, frozenset) else frozenset()
+            return bool(members) and value == value and all(family(value) == family(member) for member in members)  # noqa: PLR0124
+        case "contains":
+            is_number = isinstance(constant, int | float) and not math.isnan(constant)
+            return kinds in {("text", "text"), ("set", "text")} or (kinds == ("set", "number") and is_number)
+        case "subset" | "proper_subset":
+            return kinds == ("set", "set")
+        case _:
+            return kinds == ("text", "text")
+
+
+def is_like(text: str, pattern: str, escape: str | None) -> bool:
+    """% is any text, _ any character: the places of the text that each step of the pattern can reach."""
+    reached = {0}
+    steps = iter(pattern)
+    for step in steps:
+        if step == escape:
+            literal = next(steps, step)
+            reached = {at + 1 for at in reached if text[at : at + 1] == literal}
+        elif step == "%":
+            reached = set(range(min(reached), len(text) + 1)) if reached else set()
+        elif step == "_":
+            reached = {at + 1 for at in reached if at < len(text)}
+        else:
+            reached = {at + 1 for at in reached if text[at : at + 1] == step}
+    return len(text) in reached
 
 
 def is_same(one: Value, other: Value) -> bool:

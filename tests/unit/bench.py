@@ -41,6 +41,7 @@ from p2psub.model.messages import Message
 from p2psub.model.messages.cluster import IndexTransfer, Report
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.records import Kind, Record
+from p2psub.model.rights import Rights
 from p2psub.model.step import Step
 from p2psub.node.cores import Cores, assemble
 
@@ -187,8 +188,11 @@ def table_of(*places: int, n: int = 1, reign: Epoch | None = None, seen: int | N
 
 
 def cores_at(place: int, policy: Policy | None = None, config: NodeConfig = CONFIG) -> Cores:
-    """The cores of a node that is in no cluster yet."""
-    return assemble(step_at(place), config, policy or AdmitAll())
+    """The cores of a node that is in no cluster yet; every other node may do everything."""
+    cores = assemble(step_at(place), config, policy or AdmitAll(), Rights())
+    for other in range(256):
+        cores.permits.link_up(node_at(other), Rights())
+    return cores
 
 
 def give_index(cores: Cores, table: Table, changes: Iterable[Change] = ()) -> None:

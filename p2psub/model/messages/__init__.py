@@ -17,6 +17,7 @@ AnyMessage = (
     | cluster.Report
     | cluster.Reign
     | cluster.NotSuperNode
+    | cluster.Left
     | cluster.Takeover
     | cluster.StreamState
     | cluster.StreamHeld

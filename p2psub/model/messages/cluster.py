@@ -25,6 +25,8 @@ class Report(Message, frozen=True):
     lacks_index: bool
     settled: bytes
     directory: bytes
+    leaving: bool = False
+    """It is about to go in good order: it takes no more keys, and gives away what it holds."""
 
 
 class Reign(Message, frozen=True):
@@ -49,6 +51,12 @@ class NotSuperNode(Message, frozen=True):
     cluster: ClusterId
     epoch: Epoch
     super_node: Contact | None
+
+
+class Left(Message, frozen=True):
+    """A member that holds nothing any more goes; said once, to everybody it knows. Its death need not be waited for."""
+
+    cluster: ClusterId
 
 
 class Takeover(Message, frozen=True):

@@ -29,9 +29,13 @@ class DirectoryAsk(Message, frozen=True):
 
 
 class DirectorySay(Message, frozen=True):
-    """All directory entries the sender knows; merging is idempotent."""
+    """All directory entries the sender knows; merging is idempotent.
+
+    `may_found` is the bootstrap's word to one newcomer at a time: there is no overlay yet, found it.
+    """
 
     entries: tuple[Entry, ...]
+    may_found: bool = False
 
 
 class VectorOffer(Message, frozen=True):

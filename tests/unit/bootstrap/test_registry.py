@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from bootstrap.registry import RegistryCore
+from bootstrap.registry import FOUNDING_US, RegistryCore
 from p2psub.model.effects import Connect, Effect, LinkLost, LinkUp, Received, Transmit
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact
@@ -26,12 +26,21 @@ def entry(cluster: str, reign: int) -> Entry:
 class Registry:
     """A rendezvous to which peers are linked."""
 
-    def __init__(self) -> None:
-        self.core = RegistryCore(at(1), 1, CONFIG, Random(1))
+    def __init__(self, founding_from_us: int | None = None) -> None:
+        begins = None if founding_from_us is None else Micros(founding_from_us)
+        self.core = RegistryCore(at(1), 1, CONFIG, Random(1), founding_from_us=begins)
         assert self.core.step([LinkUp(PEER, 1 << 20), LinkUp(at(9), 1 << 20)], Micros(0)) == []
 
-    def hear(self, *messages: Message, peer: Contact = PEER) -> list[Effect]:
-        return self.core.step([Received(peer, list(messages), Stamp(0, 0))], Micros(1))
+    def hear(self, *messages: Message, peer: Contact = PEER, now_us: int = 1) -> list[Effect]:
+        return self.core.step([Received(peer, list(messages), Stamp(0, 0))], Micros(now_us))
+
+    def lets_found(self, peer: Contact, now_us: int) -> bool:
+        """What it tells a newcomer that asks for the directory."""
+        (effect,) = self.hear(DirectoryAsk(), peer=peer, now_us=now_us)
+        assert isinstance(effect, Transmit)
+        (said,) = effect.messages
+        assert isinstance(said, DirectorySay)
+        return said.may_found
 
 
 def told(effects: list[Effect]) -> list[Message]:
@@ -69,3 +78,53 @@ def test_peer_whose_link_was_lost_is_dialled_again() -> None:
     assert registry.hear(DirectoryAsk()) == [Connect(PEER)]
     (transmit,) = registry.core.step([LinkUp(PEER, 1 << 20)], Micros(2))
     assert told([transmit]) == [DirectorySay(())]
+
+
+# Founding
+
+
+def test_one_newcomer_at_a_time_may_found() -> None:
+    """The first who asks, as often as it asks; two founders would make two overlays."""
+    registry = Registry(founding_from_us=0)
+    assert registry.lets_found(PEER, 1)
+    assert not registry.lets_found(at(9), 2)
+    assert registry.lets_found(PEER, 3)
+
+
+def test_a_founder_that_fell_silent_is_replaced() -> None:
+    """It had its time; whoever asks next may try. The first, should it come back, may not."""
+    registry = Registry(founding_from_us=0)
+    assert registry.lets_found(PEER, 1)
+    assert not registry.lets_found(at(9), FOUNDING_US)
+    assert registry.lets_found(at(9), 1 + FOUNDING_US)
+    assert not registry.lets_found(PEER, 2 + FOUNDING_US)
+
+
+def test_who_asks_on_and_does_not_found_keeps_nobody_from_it() -> None:
+    """It may not be allowed to rule; after its time somebody else is let, and then it is not."""
+    registry = Registry(founding_from_us=0)
+    assert registry.lets_found(PEER, 1)
+    assert registry.lets_found(PEER, FOUNDING_US)
+    assert registry.lets_found(at(9), FOUNDING_US + 1)
+    assert not registry.lets_found(PEER, FOUNDING_US + 2)
+
+
+def test_nobody_founds_where_there_is_a_cluster() -> None:
+    """Not even the one who was let, once another has announced its own."""
+    registry = Registry(founding_from_us=0)
+    assert registry.lets_found(PEER, 1)
+    registry.hear(DirectorySay((entry("a", 1),)), peer=at(9))
+    assert not registry.lets_found(PEER, 2)
+
+
+def test_nobody_founds_before_the_living_were_heard() -> None:
+    """After a restart the rendezvous knows nothing, and the overlay may well be there."""
+    registry = Registry(founding_from_us=1000)
+    assert not registry.lets_found(PEER, 999)
+    assert registry.lets_found(at(9), 1000)
+    assert not registry.lets_found(PEER, 1001)
+
+
+def test_without_an_instant_nobody_founds() -> None:
+    """The overlay was founded elsewhere."""
+    assert not Registry().lets_found(PEER, 10 * FOUNDING_US)

@@ -18,7 +18,7 @@ NODE = NodeId(Place(bytes(20)))
 NAMES = ["topic", "a", "b", "c"]
 
 # Few values of each type, so that they often meet, and those on which types differ: 1, 1.0, True, "1".
-TEXTS = st.sampled_from(["", "1", "a", "ab", "b", "ba", "bab", "é"])
+TEXTS = st.sampled_from(["", "1", "a", "ab", "b", "ba", "bab", "é", "_%", "%b"])
 INTS = st.sampled_from([-1, 0, 1, 2, 2**53 + 1, -(2**63)])
 FLOATS = st.sampled_from([-1.0, -0.0, 0.5, 1.0, 2.0**53, math.inf, -math.inf, math.nan])
 VALUES: st.SearchStrategy[Value] = st.one_of(
@@ -46,7 +46,22 @@ SETS: list[frozenset[int | str]] = [
     frozenset(["", "ab"]),
 ]
 NUMBERS: list[Value] = [0, 1, 2, -1, 2**53, 2**53 + 1, 0.0, -0.0, 1.0, 1.5, 2.0**53, math.inf, -math.inf, math.nan]
-EVERY_VALUE: list[Value] = [*NUMBERS, *SETS, True, False, "", "a", "ab", "abab", "1", "True", Moment(0), Moment(1)]
+EVERY_VALUE: list[Value] = [
+    *NUMBERS,
+    *SETS,
+    True,
+    False,
+    "",
+    "a",
+    "ab",
+    "abab",
+    "1",
+    "True",
+    "a%",
+    "%b_b",
+    Moment(0),
+    Moment(1),
+]
 
 
 def event(topic: str = "t", /, **attributes: Value) -> Event:

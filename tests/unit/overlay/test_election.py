@@ -131,3 +131,25 @@ def test_two_who_take_over_at_once_agree_when_they_meet() -> None:
     assert low.follow(CLUSTER, high.epoch, at(5))
     assert not high.follow(CLUSTER, Epoch(2, node_at(3), 1), at(3))
     assert (low.epoch, low.super_node) == (high.epoch, high.super_node)
+
+
+def test_reign_of_an_earlier_process_of_ours_is_over() -> None:
+    """Whoever still follows it hears that there is no super-node, and the succession begins above it."""
+    election = election_at(3)
+    election.follow(CLUSTER, epoch(1, 7), at(7))
+    election.outlive(epoch(2, 3, 1))
+    assert election.is_vacant
+    election.rule(CLUSTER)
+    assert election.epoch > epoch(2, 3, 1)
+
+
+def test_super_node_that_abdicates_leaves_a_vacancy() -> None:
+    """Under its own epoch: only a higher one may follow."""
+    election = election_at(3)
+    election.rule(CLUSTER)
+    reign = election.epoch
+    election.abdicate()
+    assert election.is_vacant
+    assert not election.rules
+    assert not election.follow(CLUSTER, epoch(0, 9), at(9))
+    assert election.epoch == reign

@@ -69,4 +69,4 @@ def test_silent_super_nodes_are_not_waited_for_for_ever() -> None:
     """After some beats the choice is made among those who answered; without any super-node there is no choice."""
     trips = RoundTrips(step_at(1))
     assert [trips.beat([]) for _ in range(9)] == [False] * 9
-    assert [trips.beat([at(2)]) for _ in range(5)] == [False] * 4 + [True]
+    assert [trips.beat([at(2)]) for _ in range(9)] == [False] * 8 + [True]

@@ -89,3 +89,19 @@ def test_small_ring_is_handed_out_up_to_one_more_than_the_successors() -> None:
     assert roster_of(20, 200).small_ring(3) == (at(20), at(100), at(200))
     assert roster_of(20, 30, 200).small_ring(3) == (at(20), at(30), at(100), at(200))
     assert roster_of(20, 30, 40, 200).small_ring(3) == ()
+
+
+def test_unfit_member_is_never_a_candidate() -> None:
+    """A score below zero says that it may not rule."""
+    roster = roster_of(10, 20, scores={10: -1.0, 20: 0.0})
+    assert roster.candidates == [at(20)]
+
+
+def test_member_that_left_is_not_counted_on() -> None:
+    """Unlike one that died: the bar for copies falls with it."""
+    roster = roster_of(20, 30, 40)
+    roster.drop(node_at(20))
+    assert roster.seen == 4
+    roster.dismiss(node_at(30))
+    assert roster.seen == 3
+    assert roster.owners() == [at(40), at(100)]

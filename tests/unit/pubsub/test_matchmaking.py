@@ -117,6 +117,15 @@ def test_empty_shard_is_not_asked_while_its_lease_runs() -> None:
     assert asking.gather(event_of(TOPIC, 3)) == [0, 1]
 
 
+def test_lease_ends_with_the_table_it_was_given_under() -> None:
+    """What the next table claims may have come to the shard after it was called empty."""
+    asking, first = Asking(), event_of(TOPIC, 1)
+    asking.gather(first)
+    asking.say(first, 0, empty=True)
+    asking.core.forget_leases()
+    assert asking.gather(event_of(TOPIC, 2)) == [0, 1]
+
+
 def test_unanswered_question_is_asked_again() -> None:
     """Questions and answers may be lost; who has answered is left alone."""
     asking, event = Asking(), event_of(TOPIC)

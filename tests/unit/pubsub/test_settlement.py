@@ -18,6 +18,7 @@ from p2psub.model.messages.cluster import StoreInterest, StreamState
 from p2psub.model.messages.pubsub import Subscribe, Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
+from p2psub.model.rights import Rights
 from p2psub.pubsub.grants import Grants
 from p2psub.pubsub.settlement import claims_on_takeover
 from tests.unit.bench import (
@@ -348,3 +349,23 @@ def test_deposed_super_node_numbers_nothing() -> None:
     assert sent(throne.step) == []
     assert list(throne.cores.changes.active()) == []
     assert not [effect for effect in make_durable(throne.step) if isinstance(effect, Persist)]
+
+
+def test_subscription_without_right_is_refused_and_gets_no_number() -> None:
+    """A filter that names no topic needs the right to all of them."""
+    throne = Throne(32, 64, 128)
+    throne.cores.permits.link_up(node_at(64), Rights(subscribe=("other/*",)))
+    throne.subscribe(64, RECORD)
+    assert sent(throne.step) == [(at(64), Verdict(RECORD.id, 1, VerdictStatus.REFUSED, ()))]
+    assert [record.reason for record in records_of(throne.step, Kind.DROP)] == ["no_right"]
+    assert throne.cores.changes.vector == {}
+
+
+def test_reign_that_is_not_complete_names_no_heirs() -> None:
+    """It does not know what an heir would have to hold."""
+    throne = Throne(32, 64, 128)
+    throne.hold_stream(32)
+    throne.hold_stream(64)
+    assert throne.cores.settlement.heirs() == (at(32), at(64))
+    throne.cores.settlement.is_complete = False
+    assert throne.cores.settlement.heirs() == ()

@@ -71,8 +71,11 @@ def test_giving_up_ends_the_lease_at_once() -> None:
     assert tenure.serves(MINE)
 
 
-@pytest.mark.parametrize(("members", "seen", "required"), [(1, 1, 1), (2, 2, 2), (1, 3, 3), (5, 5, 3), (2, 9, 3)])
+@pytest.mark.parametrize(
+    ("members", "seen", "required"),
+    [(1, 1, 1), (2, 2, 2), (1, 2, 2), (1, 3, 3), (2, 3, 2), (2, 4, 3), (5, 5, 3), (2, 9, 3)],
+)
 def test_required_copies_follow_the_members_seen_lately(members: int, seen: int, required: int) -> None:
-    """min(3, seen): who was cut off still counts."""
+    """min(3, seen): who was cut off still counts. A majority goes on with what it has."""
     table = table_of(*range(64, 64 + members), seen=seen)
     assert tenure_of(table).required_copies(3) == required

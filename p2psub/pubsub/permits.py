@@ -1,0 +1,28 @@
+"""What the peers we are linked to may do, as their certificates say. Owners and super-nodes ask before they serve."""
+
+from __future__ import annotations
+
+from p2psub.model.ids import NodeId
+from p2psub.model.rights import Rights
+
+_NOTHING = Rights((), (), may_rule=False)
+
+
+class Permits:
+    """Rights by peer, ourselves included; whoever has no link has none."""
+
+    def __init__(self, me: NodeId, own: Rights) -> None:
+        self._rights: dict[NodeId, Rights] = {me: own}
+        self._me = me
+
+    def link_up(self, peer: NodeId, rights: Rights) -> None:
+        """A peer has shown its certificate."""
+        self._rights[peer] = rights
+
+    def link_lost(self, peer: NodeId) -> None:
+        if peer != self._me:
+            self._rights.pop(peer, None)
+
+    def of(self, peer: NodeId) -> Rights:
+        """What a peer may do."""
+        return self._rights.get(peer, _NOTHING)

@@ -1,0 +1,99 @@
+"""An event as an application writes it, before it has an id; and what content may be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from p2psub.model.content import Guarantee, Moment, Value
+from p2psub.runtime.refusals import BadContent, TooLarge
+
+TOPIC_BYTES_MAX: Final = 1024
+ATTRIBUTES_MAX: Final = 256
+EVENT_BYTES_MAX: Final = 256 * 1024
+"""Topic, attributes and body of one event together: a quarter of a frame, so that it travels among others. A guess."""
+
+RETAIN_S_MAX: Final = 100 * 366 * 86_400.0
+
+INTEGER_MIN: Final = -(1 << 63)
+INTEGER_MAX: Final = (1 << 64) - 1
+"""Whole numbers that MessagePack can carry."""
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """One event to publish."""
+
+    topic: str
+    attributes: dict[str, Value] = {}
+    body: bytes = b""
+    retain_s: float = 0.0
+    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+
+    def check(self) -> None:
+        """Raise BadContent or TooLarge if no peer would take it."""
+        if not 0 < text_bytes("the topic", self.topic) <= TOPIC_BYTES_MAX:
+            raise BadContent(
+                f"the topic must have 1 to {TOPIC_BYTES_MAX} bytes", "give a short name such as quotes/ACME"
+            )
+        if len(self.attributes) > ATTRIBUTES_MAX:
+            raise TooLarge(f"{len(self.attributes)} attributes", f"give at most {ATTRIBUTES_MAX}, the rest in the body")
+        # Whoever comes here through Python may have been told nothing about types.
+        if type(self.body) is not bytes:
+            raise BadContent(f"the body is a {type(self.body).__name__}", "give bytes")
+        weight = len(self.body)
+        for name, value in self.attributes.items():
+            weight += text_bytes("the name of an attribute", name) + value_bytes(name, value)
+        if weight > EVENT_BYTES_MAX:
+            raise TooLarge(
+                f"the event has {weight:,} bytes",
+                f"publish at most {EVENT_BYTES_MAX:,}; put larger things where they can be fetched, and publish where",
+            )
+        if not 0 <= self.retain_s <= RETAIN_S_MAX:
+            raise BadContent(f"retain_s is {self.retain_s}", "give seconds, 0 to keep nothing for later subscribers")
+
+
+def value_bytes(name: str, value: object) -> int:
+    """Roughly what a value weighs; BadContent if it is none. `name` is what the complaint is about."""
+    kind = type(value)
+    if kind is str:
+        return text_bytes(name, value)
+    if kind is int:
+        return _integer_bytes(name, value)
+    if kind is float or kind is bool:
+        return 8
+    if type(value) is Moment:
+        return _integer_bytes(name, value.us)
+    if type(value) is frozenset:
+        return sum(_member_bytes(name, member) for member in value)
+    raise BadContent(
+        f"{name} is a {kind.__name__}",
+        "give a bool, int, float or str, Moment.of(a datetime), or a frozenset of ints or strs",
+    )
+
+
+def text_bytes(name: str, text: object) -> int:
+    """Bytes of a text in UTF-8; BadContent if it has none."""
+    if type(text) is not str:
+        raise BadContent(f"{name} is a {type(text).__name__}", "give text")
+    if text.isascii():
+        return len(text)
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise BadContent(f"{name} holds half of a character", "give text that has a form in UTF-8") from error
+
+
+def _integer_bytes(name: str, number: object) -> int:
+    assert isinstance(number, int)
+    if not INTEGER_MIN <= number <= INTEGER_MAX:
+        raise BadContent(f"{name} is beyond 64 bits", "give a smaller number, or a float, or text")
+    return 8
+
+
+def _member_bytes(name: str, member: object) -> int:
+    if type(member) is int:
+        return _integer_bytes(name, member)
+    if type(member) is str:
+        return text_bytes(name, member)
+    raise BadContent(f"the set {name} has a member of type {type(member).__name__}", "give ints or strs as members")

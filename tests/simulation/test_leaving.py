@@ -1,0 +1,86 @@
+"""Leaving in good order: nobody waits for a death, and nothing that the leaver held is missed."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2psub.model.effects import LeaveCommand
+from p2psub.model.instants import SECOND_US
+from p2psub.model.status import Role
+from sims.engine.host import Host
+from sims.engine.world import status_of
+from sims.scenarios.run import run
+from sims.scenarios.scenario import Scenario
+from sims.scenarios.stage import Stage
+from sims.workloads.applications import Applications, Load
+
+LOAD = Load(subscriptions=12, events_per_second=20.0, churn_per_second=1.0)
+
+
+def busy_cluster(members: int) -> Stage:
+    """One cluster under load."""
+    stage = Stage(Scenario(clusters=1, members=members, faults=(), schedules=(), load=LOAD), 3)
+    assert stage.form()
+    Applications(stage.world, LOAD, 3).start(stage.world.now + 60 * SECOND_US)
+    stage.world.run_for(5 * SECOND_US)
+    return stage
+
+
+def leave(stage: Stage, host: Host) -> float:
+    """Let a peer leave and end its process once it has; heartbeats that took."""
+    began = stage.world.now
+    stage.world.command(host, LeaveCommand())
+    while not (said := status_of(host)) or not said.left:
+        stage.world.run_for(SECOND_US // 10)
+        assert stage.world.now - began < 20 * SECOND_US, "it never left"
+    stage.world.crash(host, wipe=True)
+    return (stage.world.now - began) / SECOND_US
+
+
+def members_of(stage: Stage, role: Role) -> list[Host]:
+    """The running peers in a role."""
+    return [host for host in stage.saboteur.peers() if (said := status_of(host)) is not None and said.role is role]
+
+
+def test_member_leaves_within_a_lease() -> None:
+    """Its keys have another owner before it goes, so nobody waits for its death."""
+    stage = busy_cluster(6)
+    leaver = members_of(stage, Role.MEMBER)[0]
+    assert leave(stage, leaver) < 10
+    assert all(leaver.id not in said.owners for said in stage.statuses())
+
+
+def test_super_node_hands_over_at_once() -> None:
+    """An heir rules before the old super-node has gone: a failover takes longer than a hand-over."""
+    stage = busy_cluster(6)
+    (ruler,) = members_of(stage, Role.SUPER_NODE)
+    stage.world.command(ruler, LeaveCommand())
+    stage.world.run_for(2 * SECOND_US)
+    (heir,) = members_of(stage, Role.SUPER_NODE)
+    assert heir is not ruler
+    assert leave(stage, ruler) < 15
+
+
+def test_those_who_stay_acknowledge_with_fewer_copies() -> None:
+    """A crash keeps the bar for copies up for ten minutes; whoever leaves in good order takes it down."""
+    stage = busy_cluster(4)
+    for leaver in [*members_of(stage, Role.MEMBER), *members_of(stage, Role.CANDIDATE)][:2]:
+        leave(stage, leaver)
+    stage.world.run_for(10 * SECOND_US)
+    assert [said.outbox for said in stage.statuses()] == [0, 0]
+
+
+def test_last_peer_just_goes() -> None:
+    """There is nobody to give anything to."""
+    stage = busy_cluster(1)
+    (last,) = stage.saboteur.peers()
+    assert leave(stage, last) < 3
+
+
+@pytest.mark.parametrize("seed", [0, 6])
+def test_nothing_is_missed_when_peers_leave_among_crashes_and_cuts(seed: int) -> None:
+    """Leavers are wiped as soon as they say that they have left."""
+    faults = ("crash", "partition", "loss", "duplicate", "wipe")
+    report = run(Scenario(clusters=3, members=7, seconds=150.0, faults=faults, schedules=("departures",)), seed)
+    assert report.findings == []
+    assert report.wipes > 5
