@@ -1,12 +1,22 @@
-"""The command line `p2psub`. Exit codes: 0 fine, 1 bad configuration, 2 bad usage, 3 a promise was broken."""
+"""The command line `p2psub`.
+
+Exit codes: 0 fine, 1 bad configuration or refused, 2 bad usage, 3 a promise was broken, 4 no peer reachable.
+"""
 
 from __future__ import annotations
 
 import typer
 
-from p2psub.cli import sim
+from p2psub.cli import bootstrap, console, demo, filters, peer, pubsub, sim, status
+from p2psub.cli.exits import EXIT_CODES
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Peer-to-peer content-based publish/subscribe.")
+app.add_typer(bootstrap.app, name="bootstrap")
+app.command()(peer.peer)
+for command in (pubsub.pub, pubsub.sub, console.console, status.status, status.ring, status.cube):
+    app.command(epilog=EXIT_CODES)(command)
+app.command("check-filter")(filters.check_filter)
+app.command()(demo.demo)
 app.add_typer(sim.app, name="sim")
 
 

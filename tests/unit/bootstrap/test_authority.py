@@ -20,8 +20,8 @@ from p2psub.errors import ConfigError
 from p2psub.identity.certificates import read_passport
 from p2psub.identity.enrolment import EnrolmentRefused
 from p2psub.identity.keys import NodeKey
-from p2psub.model.rights import Rights
 from p2psub.model.ids import NodeId, Place
+from p2psub.model.rights import Rights
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400

@@ -34,8 +34,8 @@ from p2psub.identity.enrolment import (
     read_grant,
 )
 from p2psub.identity.keys import NodeKey
-from p2psub.model.rights import Rights
 from p2psub.model.ids import Contact, NodeId, Place
+from p2psub.model.rights import Rights
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX
 from tests.oracles.instances import instances_of
 

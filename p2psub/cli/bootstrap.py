@@ -1,0 +1,182 @@
+"""`p2psub bootstrap`: run the rendezvous and authority of an overlay, and make join tokens."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from p2psub.cli.advice import advised
+from p2psub.errors import ConfigError
+from p2psub.model.ids import ID_BYTES, NodeId, Place
+
+if TYPE_CHECKING:
+    from bootstrap.authority import Authority
+    from bootstrap.service import ServiceConfig
+    from bootstrap.tokens import TokenRecord
+
+DAY_S = 86_400
+
+app = typer.Typer(help="The rendezvous and authority of an overlay.")
+token_app = typer.Typer(no_args_is_help=True, help="Join tokens: what a newcomer enrols with.")
+app.add_typer(token_app, name="token")
+
+Data = Annotated[Path, typer.Option(envvar="P2PSUB_BOOTSTRAP_DATA", help="The authority's directory. Back it up.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.callback(invoke_without_command=True)
+def serve(
+    context: typer.Context,
+    data: Annotated[
+        Path | None, typer.Option(envvar="P2PSUB_BOOTSTRAP_DATA", help="The authority's directory. Back it up.")
+    ] = None,
+    listen: Annotated[str, typer.Option(help="HOST:PORT where newcomers and peers reach it.")] = "127.0.0.1:7400",
+    advertise: Annotated[str | None, typer.Option(help="HOST:PORT to tell peers, if that differs.")] = None,
+    overlay: Annotated[str, typer.Option(help="The overlay's name, for ever.")] = "overlay",
+    as_json: AsJson = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log who is refused, and why.")] = False,
+) -> None:
+    """Run the bootstrap of an overlay, made on the first start. Peers that have joined live on without it."""
+    if context.invoked_subcommand is not None:
+        return
+    if data is None:
+        raise typer.BadParameter("say where the authority is kept", param_hint="--data")
+    import trio  # noqa: PLC0415, `--help` must be quick
+
+    from bootstrap.service import ServiceConfig  # noqa: PLC0415
+
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
+    with advised():
+        trio.run(_serve, ServiceConfig(data, overlay, listen, advertise), as_json)
+
+
+async def _serve(config: ServiceConfig, as_json: bool) -> None:
+    import trio  # noqa: PLC0415
+
+    from bootstrap.authority import Authority  # noqa: PLC0415
+    from bootstrap.service import Service  # noqa: PLC0415
+
+    is_new = not config.data.exists()
+    authority = Authority.load_or_create(config.data, config.overlay)
+    try:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async with trio.open_nursery() as nursery:
+                me = await nursery.start(Service(config, authority, is_new=is_new).run)
+                if as_json:
+                    print(json.dumps({"address": me.address, "overlay": authority.overlay, "ready": True}), flush=True)
+                else:
+                    advice = f"make a token: p2psub bootstrap token new --data {config.data}"
+                    print(f"bootstrap of {authority.overlay} at {me.address}; {advice}", flush=True)
+                async for _ in signals:
+                    break
+                nursery.cancel_scope.cancel()
+    finally:
+        authority.close()
+
+
+@token_app.command("new")
+def new_token(
+    data: Data,
+    reusable: Annotated[bool, typer.Option(help="May enrol many peers, not one.")] = False,
+    days: Annotated[float, typer.Option(help="How long it may be used.")] = 1.0,
+    publish: Annotated[
+        list[str] | None, typer.Option(help="Topics it may publish, * at the end: all that begin so. Default: all.")
+    ] = None,
+    subscribe: Annotated[list[str] | None, typer.Option(help="Topics it may subscribe to. Default: all.")] = None,
+    super_node: Annotated[bool, typer.Option(help="Whether its peers may become super-nodes.")] = True,
+    note: Annotated[str, typer.Option(help="What it is for.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a join token, and print it this once: only its hash is kept."""
+    from p2psub.model.rights import Rights  # noqa: PLC0415
+
+    with _authority(data) as authority:
+        rights = Rights(tuple(publish or ["*"]), tuple(subscribe or ["*"]), super_node)
+        text = authority.tokens.new(rights, reusable, int(days * DAY_S), time.time(), note)
+    print(json.dumps({"token": text}) if as_json else text)
+
+
+@token_app.command("list")
+def list_tokens(data: Data, as_json: AsJson = False) -> None:
+    """Show what tokens there are, without their secrets."""
+    with _authority(data) as authority:
+        records = authority.tokens.list()
+    if as_json:
+        print(json.dumps([_picture(record) for record in records]))
+        return
+    pictures = [_picture(record) for record in records]
+    table = Table(*(pictures[0] if pictures else ["no tokens yet: make one with `token new`"]))
+    for picture in pictures:
+        table.add_row(*(", ".join(map(str, v)) if isinstance(v, list) else str(v) for v in picture.values()))
+    Console().print(table)
+
+
+@token_app.command("revoke")
+def revoke_token(
+    data: Data, prefix: Annotated[str, typer.Argument(help="The beginning of its name, as `list` shows it.")]
+) -> None:
+    """Make a token worthless; peers that enrolled with it stay."""
+    with _authority(data) as authority:
+        record = authority.tokens.revoke(prefix)
+    print(f"revoked {record.name[:12]}")
+
+
+@app.command("deny")
+def deny_node(
+    data: Data, node: Annotated[str, typer.Argument(help="The node's id in hex, as `status` shows it.")]
+) -> None:
+    """Exclude a node for life; peers hear of it with their next certificate, within a day."""
+    with _authority(data) as authority:
+        try:
+            node_id = NodeId(Place(bytes.fromhex(node)))
+        except ValueError:
+            node_id = NodeId(Place(b""))
+        if len(node_id) != ID_BYTES:
+            raise ConfigError("node", f"{node!r} is no id; give {2 * ID_BYTES} hexadecimal digits")
+        authority.deny(node_id, time.time())
+    print(f"denied {node}")
+
+
+@contextmanager
+def _authority(data: Path) -> Iterator[Authority]:
+    from bootstrap.authority import Authority  # noqa: PLC0415
+
+    with advised():
+        authority = Authority(data)
+        try:
+            yield authority
+        finally:
+            authority.close()
+
+
+def _picture(record: TokenRecord) -> dict[str, object]:
+    return {
+        "name": record.name[:12],
+        "state": _state(record),
+        "reusable": record.reusable,
+        "uses": record.uses,
+        "expires": None if record.expires_s is None else datetime.fromtimestamp(record.expires_s, UTC).isoformat(),
+        "publish": list(record.rights.publish),
+        "subscribe": list(record.rights.subscribe),
+        "super_node": record.rights.may_rule,
+        "note": record.note,
+    }
+
+
+def _state(record: TokenRecord) -> str:
+    if record.revoked:
+        return "revoked"
+    if record.expires_s is not None and record.expires_s <= time.time():
+        return "expired"
+    return "used" if record.uses and not record.reusable else "valid"

@@ -1,0 +1,149 @@
+"""`p2psub demo`: a whole overlay on this machine, with peers that are killed, and a table of what came of it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from p2psub.cli.advice import advised
+
+if TYPE_CHECKING:
+    from p2psub.demo.plan import Plan
+    from p2psub.demo.report import Report
+    from p2psub.demo.rooms import Rooms
+    from p2psub.demo.stages import Teller
+
+EXIT_BROKEN = 3
+EXIT_SIGNAL = 128
+"""Added to the number of the signal that ended us, as shells do."""
+
+
+def demo(
+    peers: Annotated[int, typer.Option(help="Peers, each a process of its own.")] = 16,
+    clusters: Annotated[int, typer.Option(help="Clusters they form.")] = 4,
+    publishers: Annotated[int, typer.Option(help="Peers that publish.")] = 4,
+    subscribers: Annotated[int, typer.Option(help="Peers that subscribe.")] = 8,
+    subscriptions: Annotated[int, typer.Option(help="Filters, dealt out to the subscribers.")] = 24,
+    events: Annotated[int, typer.Option(help="Events to publish.")] = 500,
+    rate: Annotated[float, typer.Option(help="Events per second.")] = 25.0,
+    kill_members: Annotated[int, typer.Option(help="Members to kill meanwhile, each of another cluster.")] = 1,
+    kill_super_nodes: Annotated[int, typer.Option(help="Super-nodes to kill, of other clusters again.")] = 1,
+    seed: Annotated[int, typer.Option(help="Draws content, filters, and who is killed.")] = 1,
+    patience: Annotated[float, typer.Option(help="Seconds to wait for anything before giving up.")] = 120.0,
+    data: Annotated[
+        Path | None, typer.Option(help="An empty or new directory for all that peers write; default: a temporary one.")
+    ] = None,
+    keep: Annotated[bool, typer.Option(help="Keep keys, events and logs of the peers too, not just traces.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Start an overlay on loopback, publish, kill some peers, and show that nothing was lost or handed over twice.
+
+    Exit codes: 0 nothing was, 1 it did not come to that, 3 something was.
+    """
+    with advised():
+        from p2psub.demo.plan import Plan  # noqa: PLC0415, `--help` must be quick
+
+        plan = Plan(
+            peers=peers,
+            clusters=clusters,
+            publishers=publishers,
+            subscribers=subscribers,
+            subscriptions=subscriptions,
+            events=events,
+            rate_per_s=rate,
+            member_kills=kill_members,
+            super_node_kills=kill_super_nodes,
+            seed=seed,
+            patience_s=patience,
+        )
+        report = _run_in(data, plan, keep)
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(report)))
+    else:
+        Console().print(report_table(report))
+    if not report.is_sound:
+        raise typer.Exit(EXIT_BROKEN)
+
+
+def _run_in(data: Path | None, plan: Plan, keep: bool) -> Report:
+    """Run, and leave of the files what is wanted: the traces of a run that went well, all of one that did not."""
+    import trio  # noqa: PLC0415
+
+    from p2psub.demo.rooms import Rooms  # noqa: PLC0415
+    from p2psub.demo.telling import telling  # noqa: PLC0415
+
+    rooms = Rooms.make(data)
+    with telling(Console(stderr=True), time.monotonic) as teller:
+        teller.note(f"everything is in {rooms.root}")
+        ended = trio.run(_run, plan, rooms, teller)
+    if isinstance(ended, signal.Signals):
+        if not keep:
+            rooms.leave_nothing()
+        raise typer.Exit(EXIT_SIGNAL + ended)
+    if ended.is_sound and not keep:
+        rooms.leave_traces()
+    return ended
+
+
+async def _run(plan: Plan, rooms: Rooms, teller: Teller) -> Report | signal.Signals:
+    """The report, or what interrupted it."""
+    import trio  # noqa: PLC0415
+
+    from p2psub.demo.story import run_demo  # noqa: PLC0415
+
+    ended: Report | signal.Signals | None = None
+
+    async def tell() -> None:
+        nonlocal ended
+        ended = await run_demo(plan, rooms, teller)
+        nursery.cancel_scope.cancel()
+
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(tell)
+            async for number in signals:
+                ended = signal.Signals(number)
+                nursery.cancel_scope.cancel()
+    assert ended is not None
+    return ended
+
+
+def report_table(report: Report) -> Table:
+    """The report for people."""
+    table = Table(title="what came of it", show_header=False)
+    for name, value in _rows(report):
+        table.add_row(name, value)
+    return table
+
+
+def _rows(report: Report) -> list[tuple[str, str]]:
+    killed = ", ".join(
+        f"{victim.name} ({victim.role.replace('_', '-')} of {victim.cluster})" for victim in report.killed
+    )
+    stages = ", ".join(f"{name} {span_s:.1f}" for name, span_s in report.seconds.items())
+    latency = "none arrived"
+    if report.latency_p50_ms is not None:
+        latency = f"p50 {report.latency_p50_ms:.1f} ms, p99 {report.latency_p99_ms:.1f} ms, publish call to arrival"
+    return [
+        ("peers", f"{report.peers} in {report.clusters} clusters, {report.super_nodes} super-nodes at the end"),
+        ("killed", killed or "nobody"),
+        ("failovers", str(report.failovers)),
+        ("published", f"{report.published} events, {report.acknowledged} acknowledged"),
+        ("matched", f"{report.matched} notifications for {report.subscriptions} subscriptions"),
+        ("delivered", f"{report.delivered} of {report.expected} expected"),
+        ("coverage", f"{report.coverage:.4f}"),
+        ("lost", str(report.lost)),
+        ("duplicates", f"{report.duplicates} handed over, {report.wire_duplicates} stopped on the way"),
+        ("unwanted", str(report.unwanted)),
+        ("latency", latency),
+        ("seconds", stages),
+        ("traces", report.trace_dir),
+    ]

@@ -1,0 +1,61 @@
+"""How commands that talk to a peer end: exit codes, and errors as advice."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+import typer
+
+from p2psub.cli.client import PeerRefused
+from p2psub.cli.whereabouts import BadUsage, NoPeer
+from p2psub.errors import P2psubError
+from p2psub.runtime.control.bodies import Problem, ProblemSay
+from p2psub.runtime.control.wording import problem_of
+from p2psub.runtime.refusals import BadContent, TooLarge
+
+EXIT_REFUSED: Final = 1
+EXIT_BAD_INPUT: Final = 2
+EXIT_NO_PEER: Final = 4
+
+EXIT_CODES: Final = "Exit codes: 0 fine, 1 refused or failed, 2 bad input, 4 no peer reachable."
+"""The epilog of every command here."""
+
+
+@contextmanager
+def explained(as_json: bool) -> Iterator[None]:
+    """Say what went wrong and what to do next, to people on stderr, to programs as JSON; and end with the exit code."""
+    try:
+        yield
+    except P2psubError as error:
+        problem = problem_in(error)
+        if as_json:
+            print(json.dumps(msgspec.to_builtins(ProblemSay(problem))), flush=True)
+        else:
+            print(f"p2psub: {problem_text(problem)}", file=sys.stderr)
+        raise typer.Exit(exit_code_of(error)) from error
+
+
+def exit_code_of(error: P2psubError) -> int:
+    """The exit code for an error."""
+    if isinstance(error, NoPeer):
+        return EXIT_NO_PEER
+    is_input = isinstance(error, BadUsage | BadContent | TooLarge)
+    if is_input or (isinstance(error, PeerRefused) and error.is_input):
+        return EXIT_BAD_INPUT
+    return EXIT_REFUSED
+
+
+def problem_in(error: P2psubError) -> Problem:
+    """What an error says; what a peer refused in the peer's own words."""
+    return error.problem if isinstance(error, PeerRefused) else problem_of(error)
+
+
+def problem_text(problem: Problem) -> str:
+    """A problem for people: what happened, where, what to do next."""
+    place = "" if problem.caret is None else "".join(f"\n  {line}" for line in problem.caret.splitlines())
+    return f"{problem.message}{place}\n  {problem.advice}" if problem.advice else f"{problem.message}{place}"

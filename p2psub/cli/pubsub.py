@@ -1,0 +1,174 @@
+"""`p2psub pub` and `p2psub sub`: publish, and read what one subscribed to, through a running peer."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Annotated, Final, cast
+
+import msgspec
+import typer
+
+from p2psub.cli.assignments import SYNTAX, read_assignments
+from p2psub.cli.client import ControlClient, PeerRefused, Subscribed
+from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
+from p2psub.cli.options import AsJson, Data
+from p2psub.cli.showing import event_text, gap_text, outcome_text, verdict_text
+from p2psub.cli.whereabouts import BadUsage, NoPeer, find_peer
+from p2psub.model.content import Guarantee
+from p2psub.model.outcomes import VerdictStatus
+from p2psub.runtime.control.bodies import (
+    ASK_BYTES_MAX,
+    Problem,
+    ProblemSay,
+    PublishAsk,
+    StreamLine,
+    SubscribeAsk,
+    ask_of,
+)
+from p2psub.runtime.drafts import Draft
+from p2psub.runtime.refusals import TooLarge
+from p2psub.runtime.values import values_to_json
+
+CHUNK_BYTES: Final = 1 << 20
+"""Lines of stdin that have arrived go out together, up to this many bytes."""
+
+
+def pub(
+    topic: Annotated[str, typer.Argument(help="The topic; - reads events from stdin, one JSON object a line.")],
+    assignments: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help=SYNTAX)] = None,
+    body: Annotated[str | None, typer.Option(help="The body, as text.")] = None,
+    body_file: Annotated[Path | None, typer.Option(help="A file whose bytes are the body.")] = None,
+    retain: Annotated[float, typer.Option(help="Seconds for which later subscribers can have it replayed.")] = 0.0,
+    guarantee: Annotated[
+        Guarantee, typer.Option(help="at_most_once is faster and may lose.")
+    ] = Guarantee.EFFECTIVELY_ONCE,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Publish an event, or a stream of events from stdin.
+
+    p2psub pub quotes/ACME price=12.5 open=true --body hello
+
+    Each line of stdin is an object as in POST /v1/publish: {"topic": "t", "attributes": {"price": 12.5}}.
+    """
+    with explained(as_json):
+        if topic == "-":
+            if assignments or body is not None or body_file is not None:
+                raise BadUsage("stdin holds whole events", "put attributes and body into the lines of JSON")
+            with ControlClient(find_peer(data)) as client:
+                is_sound = _publish_stdin(client, as_json)
+            if not is_sound:
+                raise typer.Exit(EXIT_REFUSED)
+            return
+        ask = _read_ask(topic, assignments or [], body, body_file, retain, guarantee)
+        with ControlClient(find_peer(data)) as client:
+            outcome = client.publish(ask)
+        _print(msgspec.to_builtins(outcome) if as_json else outcome_text(outcome))
+
+
+def _read_ask(
+    topic: str, assignments: list[str], body: str | None, file: Path | None, retain_s: float, guarantee: Guarantee
+) -> PublishAsk:
+    if body is not None and file is not None:
+        raise BadUsage("two bodies are given", "give --body or --body-file, not both")
+    content = b"" if body is None else body.encode(errors="surrogateescape")
+    if file is not None:
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise BadUsage(f"cannot read {file}: {error.strerror}", "name a file that is there") from error
+    draft = Draft(topic, read_assignments(assignments), content, retain_s, guarantee)
+    draft.check()
+    return ask_of(draft)
+
+
+def _publish_stdin(client: ControlClient, as_json: bool) -> bool:
+    """Publish what comes as it comes; tells whether all of it was taken."""
+    is_sound, number = True, 0
+    for lines in _batches_of_stdin():
+        for said in client.publish_lines(lines):
+            number += 1
+            is_sound = is_sound and not isinstance(said, Problem)
+            if as_json:
+                _print(msgspec.to_builtins(ProblemSay(said) if isinstance(said, Problem) else said))
+            elif isinstance(said, Problem):
+                print(f"p2psub: event {number}: {problem_text(said)}", file=sys.stderr)
+            else:
+                _print(outcome_text(said))
+    return is_sound
+
+
+def _batches_of_stdin() -> Iterator[list[bytes]]:
+    """Lines that have arrived together; blank ones count for nothing."""
+    stdin, rest = cast(io.BufferedReader, sys.stdin.buffer), b""
+    while chunk := stdin.read1(CHUNK_BYTES):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > ASK_BYTES_MAX:
+            raise TooLarge(f"a line of stdin has more than {ASK_BYTES_MAX:,} bytes", "give one event a line")
+        if sound := [line for line in lines if line.strip()]:
+            yield sound
+    if rest.strip():
+        yield [rest]
+
+
+def sub(
+    wanted: Annotated[
+        str, typer.Option("--filter", "-f", help="Which events: topic = 'quotes/ACME' AND price > 10. Blank: all.")
+    ],
+    params: Annotated[
+        list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)
+    ] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Also events that were retained before.")] = False,
+    count: Annotated[int | None, typer.Option(min=1, help="End after so many events (default: Ctrl-C).")] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Subscribe, and print events as they arrive, until Ctrl-C.
+
+    p2psub sub --filter "topic = 'quotes/ACME' AND price > :least" --param least=10
+
+    Events go to stdout; verdicts and gaps to stderr. With --json all of them go to stdout.
+    """
+    with explained(as_json):
+        given = values_to_json(read_assignments(params or []))
+        ask = SubscribeAsk(filter=wanted, params=given, replay=replay)
+        try:
+            with ControlClient(find_peer(data)) as client, client.subscribe(ask) as lines:
+                _show_lines(lines, count, as_json)
+        except KeyboardInterrupt:
+            return
+
+
+def _show_lines(lines: Subscribed, count: int | None, as_json: bool) -> None:
+    events = 0
+    for line in lines:
+        if line.error is not None:
+            raise PeerRefused(HTTPStatus.FORBIDDEN, line.error)
+        if as_json:
+            _print(msgspec.to_builtins(line))
+        else:
+            _show_line(line)
+        if line.verdict is not None and line.verdict.status is VerdictStatus.REFUSED:
+            raise typer.Exit(EXIT_REFUSED)
+        events += line.event is not None
+        if events == count:
+            return
+    raise NoPeer("the peer has ended the subscription", "see its log, and subscribe again")
+
+
+def _show_line(line: StreamLine) -> None:
+    if line.event is not None:
+        _print(event_text(line.event))
+    if line.verdict is not None:
+        print(verdict_text(line.verdict), file=sys.stderr)
+    if line.gap is not None:
+        print(gap_text(line.gap), file=sys.stderr)
+
+
+def _print(said: object) -> None:
+    print(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), flush=True)

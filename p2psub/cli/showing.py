@@ -1,0 +1,45 @@
+"""What a peer says, in a line for people. What others published is shown so that no terminal obeys it."""
+
+from __future__ import annotations
+
+from p2psub.cli.assignments import spell_text, spell_value
+from p2psub.model.outcomes import VerdictStatus
+from p2psub.runtime.control.bodies import EventSay, GapSay, OutcomeSay, VerdictSay
+from p2psub.runtime.values import value_from_json
+
+
+def outcome_text(outcome: OutcomeSay) -> str:
+    """What became of a publish."""
+    copies = f"{outcome.copies} {'copy' if outcome.copies == 1 else 'copies'}"
+    matched = f"{outcome.matched} {'subscription' if outcome.matched == 1 else 'subscriptions'}"
+    return f"published {outcome.event}: {copies}, matched {matched}"
+
+
+def event_text(event: EventSay) -> str:
+    """An event: topic, attributes, and what there is of a body."""
+    words = [spell_text(event.topic)]
+    words += [
+        f"{spell_text(name)}={spell_value(value_from_json(name, value))}" for name, value in event.attributes.items()
+    ]
+    if event.body is not None:
+        words.append(f"body={spell_text(event.body)}")
+    if event.body_base64 is not None:
+        words.append(f"body_base64={event.body_base64}")
+    return " ".join(words)
+
+
+def gap_text(gap: GapSay) -> str:
+    """Word of missing events."""
+    return f"{gap.count} {'event is' if gap.count == 1 else 'events are'} missing here: {gap.reason}"
+
+
+def verdict_text(verdict: VerdictSay) -> str:
+    """Where a subscription stands."""
+    match verdict.status:
+        case VerdictStatus.STABLE:
+            return f"subscribed as {verdict.subscription}, in every cluster"
+        case VerdictStatus.ACCEPTED:
+            where = ", ".join(verdict.unreached) or "some clusters"
+            return f"subscribed as {verdict.subscription}; not yet stored in {where}"
+        case VerdictStatus.REFUSED:
+            return f"{verdict.subscription} was refused; ask for less, or ask for the right to it"

@@ -1,0 +1,176 @@
+"""What one can type into the console, each with its help."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from p2psub.cli.assignments import SYNTAX, read_assignments, spell_text
+from p2psub.cli.showing import outcome_text, verdict_text
+from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, status_table
+from p2psub.cli.whereabouts import BadUsage
+from p2psub.console.session import Session
+from p2psub.console.words import split_body, split_words
+from p2psub.runtime.control.bodies import SubscribeAsk, ask_of
+from p2psub.runtime.drafts import Draft
+
+Run = Callable[[Session, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: what follows its name, what it does, and how it looks in use."""
+
+    usage: str
+    summary: str
+    example: str
+    run: Run
+    more: str = ""
+
+
+def perform(session: Session, line: str) -> None:
+    """Do what a line says; P2psubError with advice if it cannot be done."""
+    name, _, rest = line.strip().partition(" ")
+    if not name or name.startswith("#"):
+        return
+    command_named(name).run(session, rest.strip())
+
+
+def command_named(name: str) -> Command:
+    """The command of this name; BadUsage with the nearest ones if there is none."""
+    command = COMMANDS.get(name)
+    if command is None:
+        near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.5)
+        guess = f"did you mean {' or '.join(near)}? " if near else ""
+        raise BadUsage(f"there is no command {name!r}", f"{guess}help lists all")
+    return command
+
+
+def _subscribe(session: Session, rest: str) -> None:
+    replay, wanted = rest.startswith("--replay"), rest.removeprefix("--replay").strip()
+    if not wanted:
+        raise BadUsage("a filter is missing", "say which events: subscribe topic = 'quotes/ACME' AND price > 10")
+    reader = session.subscribe(SubscribeAsk(filter=wanted, replay=replay))
+    session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
+
+
+def _unsubscribe(session: Session, rest: str) -> None:
+    if rest == "all":
+        session.close()
+        return
+    number = int(rest) if rest.isascii() and rest.isdecimal() else None
+    if number not in session.readers:
+        held = ", ".join(map(str, session.readers)) or "none"
+        raise BadUsage(f"there is no subscription {rest!r}", f"give the number of one that is held ({held}), or all")
+    assert number is not None
+    session.unsubscribe(number)
+    session.show(f"[{number}] unsubscribed")
+
+
+def _publish(session: Session, rest: str) -> None:
+    head, body = split_body(rest)
+    words = split_words(head)
+    if not words:
+        raise BadUsage("a topic is missing", "write: publish quotes/ACME price=12.5")
+    topic, *assignments = words
+    draft = Draft(topic, read_assignments(assignments), (body or "").encode())
+    draft.check()
+    outcome = session.client.publish(ask_of(draft))
+    session.remember(topic)
+    session.show(outcome_text(outcome))
+
+
+def _subscriptions(session: Session, _: str) -> None:
+    rows = [
+        (reader.number, reader.verdict.status.value, reader.events, reader.missed, reader.filter)
+        for reader in list(session.readers.values())
+    ]
+    session.show(plain_table("subscriptions", ("number", "status", "events", "missed", "filter"), rows))
+    others = len(session.client.subscriptions().active) - len(rows)
+    if others > 0:
+        session.show(f"{others} more at this peer, held by other programs")
+
+
+def _status(session: Session, _: str) -> None:
+    session.show(status_table(session.client.status()))
+
+
+def _ring(session: Session, _: str) -> None:
+    session.show(ring_table(session.client.ring()))
+
+
+def _cube(session: Session, _: str) -> None:
+    session.show(cube_table(session.client.cube()))
+
+
+def _candidates(session: Session, _: str) -> None:
+    page = session.client.status()
+    rows = [
+        (rank, candidate.id, candidate.address, "this peer" if candidate.id == page.ring.id else "")
+        for rank, candidate in enumerate(page.ring.candidates, 1)
+    ]
+    session.show(plain_table("candidates for super-node", ("rank", "id", "address", ""), rows))
+    rank = "no candidate" if page.rank is None else f"candidate {page.rank}"
+    session.show(f"this peer is {page.ring.role.value}, {rank}, with score {page.score:.3f}")
+
+
+def _queues(session: Session, _: str) -> None:
+    page = session.client.queues()
+    session.show(queues_table(page))
+    session.show(links_table(page))
+
+
+def _watch(session: Session, rest: str) -> None:
+    if rest not in {"on", "off"}:
+        state = "on" if session.is_watching else "off"
+        raise BadUsage(f"watch is {state}", "write: watch on, or watch off")
+    session.is_watching = rest == "on"
+    session.show("notifications are shown" if session.is_watching else "notifications are counted, not shown")
+
+
+def _help(session: Session, rest: str) -> None:
+    if not rest:
+        rows = [(f"{name} {command.usage}".strip(), command.summary) for name, command in COMMANDS.items()]
+        session.show(plain_table("commands", ("", ""), rows))
+        session.show("help COMMAND tells more; Tab completes; Ctrl-D quits")
+        return
+    command = command_named(rest)
+    session.show(f"{rest} {command.usage}".strip())
+    session.show(f"  {command.summary}")
+    if command.more:
+        session.show(f"  {command.more}")
+    session.show(f"  example: {command.example}")
+
+
+def _quit(session: Session, _: str) -> None:
+    session.is_over = True
+
+
+COMMANDS: Final[dict[str, Command]] = {
+    "subscribe": Command(
+        "[--replay] FILTER",
+        "Subscribe; notifications appear as they arrive.",
+        "subscribe topic = 'quotes/ACME' AND price > 10",
+        _subscribe,
+        "With --replay also events that were retained before.",
+    ),
+    "unsubscribe": Command("NUMBER|all", "End a subscription.", "unsubscribe 1", _unsubscribe),
+    "publish": Command(
+        "TOPIC [KEY=VALUE ...] [-- BODY]",
+        "Publish an event; says how many copies there are and how many it matched.",
+        f"publish quotes/ACME price=12.5 note={spell_text('at noon')} tags={{red,7}} -- any text",
+        _publish,
+        SYNTAX.partition(" Quote")[0],
+    ),
+    "subscriptions": Command("", "What is subscribed here, and what came.", "subscriptions", _subscriptions),
+    "watch": Command("on|off", "Show notifications as they arrive, or only count them.", "watch off", _watch),
+    "status": Command("", "How the peer is.", "status", _status),
+    "ring": Command("", "The peer's cluster: super-node, neighbours, owners of keys.", "ring", _ring),
+    "cube": Command("", "The clusters and their places in the hypercube.", "cube", _cube),
+    "candidates": Command("", "Who would succeed the super-node, and this peer's rank.", "candidates", _candidates),
+    "queues": Command("", "What waits in the peer and on its links.", "queues", _queues),
+    "help": Command("[COMMAND]", "This list, or more about one command.", "help publish", _help),
+    "quit": Command("", "Leave; subscriptions made here end.", "quit", _quit),
+}

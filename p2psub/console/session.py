@@ -1,0 +1,76 @@
+"""What the console holds between two commands: subscriptions, topics seen, whether to show notifications."""
+
+from __future__ import annotations
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from p2psub.cli.client import ControlClient
+from p2psub.cli.exits import problem_in, problem_text
+from p2psub.cli.showing import event_text, gap_text, verdict_text
+from p2psub.console.readers import Reader
+from p2psub.errors import P2psubError
+from p2psub.runtime.control.bodies import StreamLine, SubscribeAsk
+
+TOPICS_MAX = 1_000
+"""Topics remembered for completion."""
+
+
+class Session:
+    """One run of the console. Notifications are shown from the threads of their readers."""
+
+    def __init__(self, client: ControlClient, console: Console) -> None:
+        self.client = client
+        self.is_watching = True
+        self.is_over = False
+        self.readers: dict[int, Reader] = {}
+        self.topics: dict[str, None] = {}
+        self._console = console
+        self._numbered = 0
+
+    def show(self, what: RenderableType) -> None:
+        """Print; text is shown as it is, not read as markup."""
+        self._console.print(Text(what) if isinstance(what, str) else what)
+
+    def complain(self, error: P2psubError) -> None:
+        """Say what went wrong and what to do next."""
+        self._console.print(Text(problem_text(problem_in(error)), style="red"))
+
+    def subscribe(self, ask: SubscribeAsk) -> Reader:
+        """Hold a subscription; its notifications are shown from now on."""
+        reader = Reader(self._numbered + 1, ask, self.client)
+        self._numbered += 1
+        self.readers[reader.number] = reader
+        reader.start(self._told, self._lost)
+        return reader
+
+    def unsubscribe(self, number: int) -> None:
+        """End a subscription that is held."""
+        self.readers.pop(number).end()
+
+    def remember(self, topic: str) -> None:
+        """Offer the topic when one is typed."""
+        if len(self.topics) < TOPICS_MAX:
+            self.topics[topic] = None
+
+    def close(self) -> None:
+        """End all subscriptions."""
+        for number in list(self.readers):
+            self.unsubscribe(number)
+
+    def _told(self, reader: Reader, line: StreamLine) -> None:
+        if line.event is not None:
+            self.remember(line.event.topic)
+        if line.error is not None:
+            self.show(f"[{reader.number}] {problem_text(line.error)}")
+        elif line.verdict is not None:
+            self.show(f"[{reader.number}] {verdict_text(line.verdict)}")
+        elif self.is_watching and line.event is not None:
+            self.show(f"[{reader.number}] {event_text(line.event)}")
+        elif self.is_watching and line.gap is not None:
+            self.show(f"[{reader.number}] {gap_text(line.gap)}")
+
+    def _lost(self, reader: Reader, error: P2psubError) -> None:
+        self.readers.pop(reader.number, None)
+        self.show(f"[{reader.number}] subscription lost")
+        self.complain(error)

@@ -1,0 +1,19 @@
+"""Addresses as people write them: HOST:PORT, with brackets around an IPv6 host."""
+
+from __future__ import annotations
+
+from p2psub.errors import ConfigError
+
+
+def split_address(address: str, field: str = "address") -> tuple[str, int]:
+    """Host and port; ConfigError with advice if it is no address."""
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+        raise ConfigError(field, f"{address!r} is no address; write HOST:PORT, such as 127.0.0.1:7400 or [::1]:7400")
+    return host, int(port)
+
+
+def join_address(host: str, port: int) -> str:
+    """The inverse of `split_address`."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,115 @@
+"""The control API as an ASGI application: paths, and who answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from p2psub.runtime.control.asking import Gate
+from p2psub.runtime.control.controlled import ControlledPeer
+from p2psub.runtime.control.guard import Guard
+from p2psub.runtime.control.metrics import PeerMetrics
+from p2psub.runtime.control.openapi import description
+from p2psub.runtime.control.pages import (
+    StreamPage,
+    SubscriptionsPage,
+    cube_page,
+    queues_page,
+    ring_page,
+    status_page,
+)
+from p2psub.runtime.control.problems import ANSWERS, JsonResponse
+from p2psub.runtime.control.publishing import Publishing
+from p2psub.runtime.control.streams import Stream, Streams, Subscribing
+from p2psub.runtime.control.tables import cube_text, queues_text, ring_text, subscriptions_text
+from p2psub.runtime.values import id_to_text
+
+Page = TypeVar("Page")
+
+
+def control_app(peer: ControlledPeer, token: str) -> ASGIApp:
+    """The whole API for one peer, behind its guard."""
+    return Guard(Starlette(routes=routes(peer), exception_handlers=ANSWERS), token)
+
+
+def routes(peer: ControlledPeer) -> list[Route]:
+    """Every path; `openapi.py` describes them."""
+    gate, streams = Gate(peer), Streams()
+    pages = Pages(peer, gate, streams)
+    return [
+        Route("/v1/publish", Publishing(peer, gate).publish, methods=["POST"]),
+        Route("/v1/subscriptions", Subscribing(peer, gate, streams).subscribe, methods=["POST"]),
+        Route("/v1/status", pages.status),
+        Route("/healthz", pages.health),
+        Route("/readyz", pages.ready),
+        Route("/metrics", pages.metrics),
+        Route("/ringz", pages.ring),
+        Route("/cubez", pages.cube),
+        Route("/queuez", pages.queues),
+        Route("/subsz", pages.subscriptions),
+        Route("/openapi.json", pages.openapi),
+    ]
+
+
+class Pages:
+    """What only looks."""
+
+    def __init__(self, peer: ControlledPeer, gate: Gate, streams: Streams) -> None:
+        self._peer = peer
+        self._gate = gate
+        self._streams = streams
+        self._metrics = PeerMetrics(peer.status)
+
+    async def status(self, _: Request) -> Response:
+        return JsonResponse(status_page(self._peer.status()))
+
+    async def health(self, _: Request) -> Response:
+        """The process runs and answers; more is not said."""
+        return JsonResponse({"alive": True})
+
+    async def ready(self, _: Request) -> Response:
+        return JsonResponse({"ready": self._gate.pass_ready()})
+
+    async def metrics(self, request: Request) -> Response:
+        text, content_type = self._metrics.answer(request.headers.get("accept", ""))
+        return Response(text, headers={"Content-Type": content_type})
+
+    async def ring(self, request: Request) -> Response:
+        return _shown(request, ring_page(self._peer.status().node), ring_text)
+
+    async def cube(self, request: Request) -> Response:
+        return _shown(request, cube_page(self._peer.status().node), cube_text)
+
+    async def queues(self, request: Request) -> Response:
+        return _shown(request, queues_page(self._peer.status()), queues_text)
+
+    async def subscriptions(self, request: Request) -> Response:
+        active = tuple(map(id_to_text, self._peer.status().node.active_subscriptions))
+        page = SubscriptionsPage(active=active, streams=tuple(map(_stream_page, self._streams)))
+        return _shown(request, page, subscriptions_text)
+
+    async def openapi(self, _: Request) -> Response:
+        return JsonResponse(description())
+
+
+def _stream_page(stream: Stream) -> StreamPage:
+    return StreamPage(
+        subscription=id_to_text(stream.verdict.subscription),
+        filter=stream.filter,
+        status=stream.verdict.status,
+        events=stream.events,
+        missed=stream.missed,
+    )
+
+
+def _shown(request: Request, page: Page, text: Callable[[Page], str]) -> Response:
+    """A page as a table for whoever asks for text, else as JSON."""
+    if request.headers.get("accept", "").startswith("text/plain"):
+        return PlainTextResponse(text(page))
+    return JsonResponse(page)

@@ -1,0 +1,59 @@
+"""Requests of the control API, read within limits."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from p2psub.runtime.control.bodies import PublishAsk, SubscribeAsk
+from p2psub.runtime.control.controlled import ControlledPeer
+from p2psub.runtime.refusals import BadContent, NotReady, TooLarge
+
+Ask = TypeVar("Ask", PublishAsk, SubscribeAsk)
+
+
+async def body_of(request: Request, bytes_max: int) -> bytes:
+    """The body of a request; TooLarge as soon as it exceeds the limit."""
+    body = bytearray()
+    async with aclosing(request.stream()) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > bytes_max:
+                raise TooLarge(f"the request has more than {bytes_max:,} bytes", "send less in one request")
+    return bytes(body)
+
+
+def read_ask(kind: type[Ask], text: bytes) -> Ask:
+    """A request out of its JSON; BadContent names the field at fault."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise BadContent(str(error), "GET /openapi.json describes the fields") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadContent(f"the request is no JSON: {error}", "send one JSON object, in UTF-8") from error
+
+
+class Gate:
+    """Refuses what a peer that has never joined cannot do; later the overlay itself says what goes."""
+
+    __slots__ = ("_has_joined", "_peer")
+
+    def __init__(self, peer: ControlledPeer) -> None:
+        self._peer = peer
+        self._has_joined = False
+
+    def pass_joined(self) -> None:
+        """Raise NotReady, with what is missing, until the peer has been ready once."""
+        self._has_joined = self._has_joined or self.pass_ready()
+
+    def pass_ready(self) -> bool:
+        """Raise NotReady, with what is missing, unless the peer is ready now."""
+        status = self._peer.status()
+        if not status.ready:
+            missing = f": {status.missing}" if status.missing else ""
+            message = f"the peer is not ready but {status.stage}{missing}"
+            raise NotReady(message, "wait until it is; p2psub status and GET /readyz tell")
+        return True

@@ -1,0 +1,196 @@
+"""What goes over the control API as JSON, for both of its ends. Light to import: clients need no trio."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from p2psub.model.content import Event, Guarantee
+from p2psub.model.ids import ClusterId
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.runtime.drafts import EVENT_BYTES_MAX, Draft
+from p2psub.runtime.items import Gap, Item, Notification
+from p2psub.runtime.refusals import BadContent
+from p2psub.runtime.values import Json, id_to_text, values_from_json, values_to_json
+
+NDJSON: Final = "application/x-ndjson"
+"""Lines of JSON."""
+
+ASK_BYTES_MAX: Final = 8 * EVENT_BYTES_MAX
+"""One request: the largest event still fits if JSON escapes each of its characters."""
+
+MANY_BYTES_MAX: Final = 16 * 1024 * 1024
+"""One request of many events."""
+
+WINDOW_MAX: Final = 65_536
+"""Items that may wait for the reader of one subscription."""
+
+Values = Annotated[
+    dict[str, Any],
+    msgspec.Meta(
+        description="By name; see Value.",
+        extra_json_schema={"additionalProperties": {"$ref": "#/components/schemas/Value"}},
+    ),
+]
+"""Content as `p2psub.runtime.values` writes it."""
+
+
+class PublishAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An event to publish; its body as text, or as base64 if it is none."""
+
+    topic: str
+    attributes: Values = {}
+    body: str | None = None
+    body_base64: str | None = None
+    retain_s: float = 0.0
+    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+
+
+class OutcomeSay(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a publish."""
+
+    event: str
+    copies: int
+    matched: int
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong, and what to do next; in a filter also where, with a caret below the place."""
+
+    reason: str
+    message: str
+    advice: str
+    position: int | None = None
+    caret: str | None = None
+
+
+class ProblemSay(msgspec.Struct, frozen=True):
+    """The answer to what cannot be done."""
+
+    error: Problem
+
+
+class SubscribeAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A subscription to hold while its answer is being read."""
+
+    filter: str
+    params: Values = {}
+    replay: bool = False
+    window: Annotated[int, msgspec.Meta(ge=1, le=WINDOW_MAX)] = 1024
+
+
+class VerdictSay(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a subscription stands."""
+
+    subscription: str
+    status: VerdictStatus
+    unreached: tuple[ClusterId, ...] = ()
+
+
+class EventSay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An event that was wanted."""
+
+    id: str
+    topic: str
+    attributes: Values
+    body: str | None = None
+    body_base64: str | None = None
+    retain_s: float
+    guarantee: Guarantee
+
+
+class GapSay(msgspec.Struct, frozen=True, kw_only=True):
+    """Events that are missing here, and why."""
+
+    count: int
+    reason: str
+
+
+class StreamLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line of a subscription's answer: exactly one of these."""
+
+    verdict: VerdictSay | None = None
+    event: EventSay | None = None
+    gap: GapSay | None = None
+    error: Problem | None = None
+
+
+def draft_of(ask: PublishAsk) -> Draft:
+    """The draft that is asked to be published; BadContent or TooLarge if it is none."""
+    if ask.body is not None and ask.body_base64 is not None:
+        raise BadContent("the event has two bodies", "give body or body_base64, not both")
+    body = _body_of(ask)
+    draft = Draft(ask.topic, values_from_json(ask.attributes), body, ask.retain_s, ask.guarantee)
+    draft.check()
+    return draft
+
+
+def _body_of(ask: PublishAsk) -> bytes:
+    if ask.body_base64 is None:
+        return (ask.body or "").encode()
+    try:
+        return base64.b64decode(ask.body_base64, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise BadContent("body_base64 is no base64", "encode the body, with padding and without line breaks") from error
+
+
+def ask_of(draft: Draft) -> PublishAsk:
+    """The inverse of `draft_of`."""
+    body, body_base64 = _split_body(draft.body)
+    attributes: dict[str, Json] = values_to_json(draft.attributes)
+    return PublishAsk(
+        topic=draft.topic,
+        attributes=attributes,
+        body=body,
+        body_base64=body_base64,
+        retain_s=draft.retain_s,
+        guarantee=draft.guarantee,
+    )
+
+
+def _split_body(body: bytes) -> tuple[str | None, str | None]:
+    """The body as text and as base64: one of them, none of them if it is empty."""
+    if not body:
+        return None, None
+    try:
+        return body.decode(), None
+    except UnicodeDecodeError:
+        return None, base64.b64encode(body).decode()
+
+
+def outcome_say(outcome: PublishOutcome) -> OutcomeSay:
+    """An outcome, ready for JSON."""
+    return OutcomeSay(event=id_to_text(outcome.event), copies=outcome.copies, matched=outcome.matched)
+
+
+def event_say(event: Event) -> EventSay:
+    """An event, ready for JSON."""
+    body, body_base64 = _split_body(event.body)
+    return EventSay(
+        id=id_to_text(event.id),
+        topic=event.topic,
+        attributes=values_to_json(event.attributes),
+        body=body,
+        body_base64=body_base64,
+        retain_s=event.retain_us / 1e6,
+        guarantee=event.guarantee,
+    )
+
+
+def verdict_say(verdict: SubscribeVerdict) -> VerdictSay:
+    """A verdict, ready for JSON."""
+    return VerdictSay(subscription=id_to_text(verdict.subscription), status=verdict.status, unreached=verdict.unreached)
+
+
+def line_of(item: Item) -> StreamLine:
+    """An item of a subscription, ready for JSON."""
+    match item:
+        case Notification():
+            return StreamLine(event=event_say(item.event))
+        case Gap():
+            return StreamLine(gap=GapSay(count=item.count, reason=item.reason))
+        case SubscribeVerdict():
+            return StreamLine(verdict=verdict_say(item))

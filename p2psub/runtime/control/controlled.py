@@ -1,0 +1,55 @@
+"""What the control API needs of a peer; `p2psub.runtime.peer.Peer` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from p2psub.model.content import Value
+from p2psub.model.ids import SubscriptionId
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
+from p2psub.runtime.drafts import Draft
+from p2psub.runtime.items import Item
+from p2psub.runtime.status import PeerStatus
+
+
+class ControlledSubscription(Protocol):
+    """A subscription from which items are taken; one that is not taken from stalls nobody else."""
+
+    @property
+    def id(self) -> SubscriptionId:
+        """Its name in the overlay."""
+        ...
+
+    @property
+    def verdict(self) -> SubscribeVerdict:
+        """Where it stands by now."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """Items that can be taken without waiting."""
+        ...
+
+    async def take(self) -> Item:
+        """The next item, as soon as there is one."""
+        ...
+
+
+class ControlledPeer(Protocol):
+    """A running peer. It raises a P2psubError, with advice, for what it refuses."""
+
+    async def publish_many(self, drafts: Sequence[Draft]) -> list[PublishOutcome]:
+        """Returns when each has its outcome, in their order. Raises before anything was published, or not at all."""
+        ...
+
+    def subscribe(
+        self, wanted: str, /, *, params: Mapping[str, Value] | None = None, replay: bool = False, window: int = 1024
+    ) -> AbstractAsyncContextManager[ControlledSubscription]:
+        """Hold a subscription while the block runs; entered once there is a verdict."""
+        ...
+
+    def status(self) -> PeerStatus:
+        """How the peer is."""
+        ...

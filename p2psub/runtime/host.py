@@ -1,0 +1,212 @@
+"""A whole peer: identity, links, store, traces and the core between them, from one configuration."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import trio
+
+from p2psub.config import NodeConfig
+from p2psub.model.effects import LeaveCommand
+from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.records import Record
+from p2psub.node.core import NodeCore
+from p2psub.runtime import capability
+from p2psub.runtime.driver import Driver, wall_offset_us
+from p2psub.runtime.handshake import Self
+from p2psub.runtime.identifying import Identity, identify, stay_enrolled
+from p2psub.runtime.inbox import Inbox
+from p2psub.runtime.links import Links
+from p2psub.runtime.peer import Peer
+from p2psub.runtime.stages import stage_of
+from p2psub.runtime.state import State
+from p2psub.runtime.status import LinkStatus, PeerStatus
+from p2psub.runtime.store import Store
+from p2psub.runtime.tls import TlsTransport
+from p2psub.runtime.trace_writer import TraceWriter
+
+CLOSING_S_MAX = 20.0
+LEAVE_S_MAX = 10.0
+LEAVE_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class PeerConfig:
+    """Everything that a person decides about a peer."""
+
+    data: Path
+    """Where it keeps its key, certificate, events and traces."""
+    bootstrap: str | None = None
+    """HOST:PORT of the bootstrap; needed until the peer has enrolled."""
+    token: str | None = None
+    """A join token; needed once."""
+    listen: str = "127.0.0.1:0"
+    """Where other peers reach it; port 0 takes a free one."""
+    advertise: str | None = None
+    """What to tell the others, if that differs from `listen`."""
+    name: str = "peer"
+    cluster: str | None = None
+    """A cluster's name; None chooses one by distance and size."""
+    may_rule: bool = True
+    """Whether it may become super-node."""
+    traces: bool = True
+    leaves: bool = True
+    """Whether it gives away what it holds before it goes; else it is missed like one that crashed."""
+    node: NodeConfig = field(default_factory=NodeConfig)
+
+
+@asynccontextmanager
+async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
+    """Run a peer while the block runs."""
+    state = State(config.data)
+    identity = await identify(state, config.bootstrap, config.token)
+    store = Store.open(state.store)
+    failure: Exception | None = None
+    try:
+        transport = TlsTransport(config.listen, state.credentials(identity.enrolment), config.advertise)
+        host = Host(config, state, identity, store, transport, await transport.bind())
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(host.run)
+            try:
+                yield host.peer
+            except Exception as error:  # noqa: BLE001  raised again behind the nursery, which would make a group of it
+                failure = error
+            finally:
+                with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_S_MAX):
+                    await host.close()
+                nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+    finally:
+        store.close()
+
+
+class Host:
+    """The parts of one running peer."""
+
+    def __init__(
+        self, config: PeerConfig, state: State, identity: Identity, store: Store, transport: TlsTransport, address: str
+    ) -> None:
+        self._config = config
+        self._state = state
+        self._identity = identity
+        self._store = store
+        self._transport = transport
+        self._driving = trio.CancelScope()
+        self._started_s = trio.current_time()
+        self._score = capability.measure(config.data, 0.0) if self._may_rule else capability.UNFIT
+        self._address = address
+        me = Contact(identity.passport.id, address)
+        inbox = self._inbox = Inbox()
+        self._links = Links(Self(identity.enrolment.overlay, me, store.incarnation), transport, inbox, identity.denied)
+        self.peer = Peer(inbox, self.status)
+        self._core = NodeCore(
+            me,
+            store.incarnation,
+            config.node,
+            Random(),
+            store.load(),
+            (identity.enrolment.grant.bootstrap,),
+            None if config.cluster is None else ClusterId(config.cluster),
+            wall_offset_us(),
+            self._score,
+            rights=identity.passport.rights,
+        )
+        self._traces = TraceWriter(state.traces, me.id, self._core.record)
+        self._driver = Driver(
+            self._core,
+            inbox,
+            self._links,
+            store.put,
+            self._traces.write if config.traces else _drop,
+            self.peer.notified,
+            self.peer.replied,
+        )
+
+    @property
+    def _may_rule(self) -> bool:
+        return self._config.may_rule and self._identity.passport.rights.may_rule
+
+    async def run(self) -> None:
+        """Run all parts until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._store.run, self._driver.stored)
+            nursery.start_soon(self._traces.run)
+            nursery.start_soon(self._links.run)
+            nursery.start_soon(self._transport.serve, self._links.accept)
+            nursery.start_soon(self._drive)
+            nursery.start_soon(stay_enrolled, self._state, self._identity, self._config.bootstrap, self._use)
+
+    async def _drive(self) -> None:
+        with self._driving:
+            await self._driver.run()
+
+    async def _leave(self) -> None:
+        """Give away what we hold; whoever cannot do so in time goes as if it had crashed."""
+        self._inbox.put_nowait(LeaveCommand())
+        with trio.move_on_after(LEAVE_S_MAX):
+            while not self._core.status().left:
+                await trio.sleep(LEAVE_POLL_S)
+
+    async def close(self) -> None:
+        """Leave, then step no more; make durable and send what is under way."""
+        if self._config.leaves:
+            await self._leave()
+        self._driving.cancel()
+        await self._links.flush()
+        await self._store.drain()
+        if self._config.traces:
+            await self._traces.close()
+
+    def _use(self, identity: Identity) -> None:
+        """Be the same with another certificate, and refuse whom it came with word to refuse."""
+        self._identity = identity
+        self._transport.renew(self._state.credentials(identity.enrolment))
+        self._links.deny(identity.denied)
+
+    def status(self) -> PeerStatus:
+        """How the peer is."""
+        node, links = self._core.status(), self._links.open
+        stage = stage_of(node, len(links))
+        missing = self._store.trouble or stage.missing
+        ids = [contact.id for contact in node.candidates]
+        return PeerStatus(
+            name=self._config.name,
+            address=self._address,
+            overlay=self._identity.enrolment.overlay,
+            stage=stage.name,
+            missing=missing,
+            ready=missing is None,
+            uptime_s=round(trio.current_time() - self._started_s, 3),
+            node=node,
+            links=tuple(
+                LinkStatus(
+                    peer=link.peer.id.hex(),
+                    address=link.peer.address,
+                    up=True,
+                    bytes_in=link.bytes_in,
+                    bytes_out=link.bytes_out,
+                    queued=link.queued,
+                )
+                for link in links
+            ),
+            certificate_days_left=round(self._identity.left_s(time.time()) / 86_400, 2),
+            rank=ids.index(node.id) + 1 if node.id in ids else None,
+            score=self._score,
+            counters=dict(self._counters()),
+        )
+
+    def _counters(self) -> Counter[str]:
+        return (
+            Counter(sessions_refused=self._transport.strangers.refused) + self._links.counters + self._driver.counters
+        )
+
+
+def _drop(_: Record) -> None:
+    """Traces are off."""

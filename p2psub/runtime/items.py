@@ -1,0 +1,24 @@
+"""What comes out of a subscription: events, word of missing ones, and better verdicts."""
+
+from __future__ import annotations
+
+import msgspec
+
+from p2psub.model.content import Event
+from p2psub.model.outcomes import SubscribeVerdict
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """An event that the subscription wanted."""
+
+    event: Event
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """`count` events are missing here, and why."""
+
+    count: int
+    reason: str
+
+
+Item = Notification | Gap | SubscribeVerdict

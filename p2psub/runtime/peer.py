@@ -1,0 +1,190 @@
+"""What an application does with a running peer: publish, subscribe, look."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import trio
+
+from p2psub.errors import P2psubError
+from p2psub.matching.language import parse_filter
+from p2psub.model.content import Filter, Guarantee, Value
+from p2psub.model.effects import (
+    Notify,
+    NotifyGap,
+    PublishCommand,
+    Reply,
+    SubscribeCommand,
+    UnsubscribeCommand,
+)
+from p2psub.model.ids import SubscriptionId
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.runtime.drafts import Draft
+from p2psub.runtime.inbox import Inbox
+from p2psub.runtime.items import Gap, Notification
+from p2psub.runtime.refusals import BadContent, NoRight
+from p2psub.runtime.status import PeerStatus
+from p2psub.runtime.subscription import Subscription
+
+UNACKNOWLEDGED_MAX = 5_000
+"""Publishes under way; more wait for their turn. Half of what the node's outbox takes."""
+
+READY_POLL_S = 0.1
+
+
+class SubscriptionRefused(P2psubError):
+    """The overlay does not take the subscription."""
+
+
+class _Publishing:
+    """Publishes that one call made together."""
+
+    __slots__ = ("_done", "_missing", "_outcomes")
+
+    def __init__(self, count: int) -> None:
+        self._outcomes: dict[int, PublishOutcome] = {}
+        self._missing = count
+        self._done = trio.Event()
+
+    def take(self, index: int, outcome: PublishOutcome) -> None:
+        self._outcomes[index] = outcome
+        self._missing -= 1
+        if not self._missing:
+            self._done.set()
+
+    async def wait(self) -> list[PublishOutcome]:
+        await (self._done.wait() if self._missing else trio.lowlevel.checkpoint())
+        return [self._outcomes[index] for index in range(len(self._outcomes))]
+
+
+class Peer:
+    """A running peer. Made by `open_peer`."""
+
+    def __init__(self, inbox: Inbox, status: Callable[[], PeerStatus]) -> None:
+        self._inbox = inbox
+        self._status = status
+        self._number = 0
+        self._publishing: dict[int, tuple[_Publishing, int]] = {}
+        self._full = trio.lowlevel.ParkingLot()
+        self._asked: dict[int, Subscription] = {}
+        self._subscriptions: dict[SubscriptionId, Subscription] = {}
+
+    # Looking
+
+    def status(self) -> PeerStatus:
+        """How the peer is."""
+        return self._status()
+
+    @property
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """Those of this process."""
+        return tuple(self._subscriptions.values())
+
+    async def wait_ready(self) -> None:
+        """Return when the peer stands in its ring and may be used."""
+        while not self._status().ready:
+            await trio.sleep(READY_POLL_S)
+
+    # Publishing
+
+    async def publish(
+        self,
+        attributes: Mapping[str, Value],
+        *,
+        topic: str,
+        body: bytes = b"",
+        retain_s: float = 0.0,
+        guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE,
+    ) -> PublishOutcome:
+        """Publish one event; returns when the overlay is responsible for it, with its copies and matches."""
+        (outcome,) = await self.publish_many([Draft(topic, dict(attributes), body, retain_s, guarantee)])
+        if outcome.refused is not None:
+            raise NoRight(f"{topic}: {outcome.refused}", "enrol with a join token that has the right to publish it")
+        return outcome
+
+    async def publish_many(self, drafts: Sequence[Draft]) -> list[PublishOutcome]:
+        """Publish many events; the outcomes come in their order, and say which were refused."""
+        for draft in drafts:
+            draft.check()
+        publishing = _Publishing(len(drafts))
+        for index, draft in enumerate(drafts):
+            while len(self._publishing) >= UNACKNOWLEDGED_MAX:
+                await self._full.park()
+            number = self._next_number()
+            self._publishing[number] = (publishing, index)
+            self._inbox.put_nowait(_command(number, draft))
+        return await publishing.wait()
+
+    # Subscribing
+
+    @asynccontextmanager
+    async def subscribe(
+        self,
+        wanted: str | Filter,
+        *,
+        params: Mapping[str, Value] | None = None,
+        replay: bool = False,
+        window: int = 1024,
+    ) -> AsyncIterator[Subscription]:
+        """Hold a subscription while the block runs; entered once the overlay has taken it."""
+        if window < 1:
+            raise BadContent(f"a window of {window} takes no event", "give 1 or more")
+        parsed = wanted if isinstance(wanted, Filter) else parse_filter(wanted, params)
+        number = self._next_number()
+        subscription = self._asked[number] = Subscription(window, self._inbox.put_nowait)
+        self._inbox.put_nowait(SubscribeCommand(number, parsed, replay, window))
+        try:
+            await subscription.wait_verdict()
+            if subscription.verdict.status is VerdictStatus.REFUSED:
+                raise SubscriptionRefused("the overlay refuses the subscription: ask for less, or for the right to it")
+            yield subscription
+        finally:
+            subscription.end()
+            if number not in self._asked:
+                self._end(subscription)
+
+    def _end(self, subscription: Subscription) -> None:
+        self._subscriptions.pop(subscription.id, None)
+        self._inbox.put_nowait(UnsubscribeCommand(self._next_number(), subscription.id))
+
+    def _next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    # From the node
+
+    def replied(self, reply: Reply) -> None:
+        """The node answers a command."""
+        if isinstance(reply.result, PublishOutcome):
+            publishing, index = self._publishing.pop(reply.number)
+            publishing.take(index, reply.result)
+            self._full.unpark_all()
+        else:
+            self._judged(reply.number, reply.result)
+
+    def _judged(self, number: int, verdict: SubscribeVerdict) -> None:
+        subscription = self._asked.pop(number, None)
+        if subscription is not None:
+            self._subscriptions[verdict.subscription] = subscription
+        known = self._subscriptions.get(verdict.subscription)
+        if known is not None:
+            known.put(verdict)
+            if known.is_over:
+                # Given up before there was an answer.
+                self._end(known)
+
+    def notified(self, effect: Notify | NotifyGap) -> None:
+        """The node hands an event, or word of a gap, to a subscription."""
+        subscription = self._subscriptions.get(effect.subscription)
+        if subscription is None:
+            return
+        if isinstance(effect, Notify):
+            subscription.put(Notification(effect.event))
+        else:
+            subscription.put(Gap(effect.count, effect.reason))
+
+
+def _command(number: int, draft: Draft) -> PublishCommand:
+    retain_us = int(draft.retain_s * 1e6)
+    return PublishCommand(number, draft.topic, draft.attributes, draft.body, retain_us, draft.guarantee)

@@ -1,0 +1,33 @@
+"""How far a peer has come in joining, in words for the person who started it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from p2psub.model.status import NodeStatus, Role
+
+
+class Stage(NamedTuple):
+    """Where the peer is, and what it waits for; it may be used when it waits for nothing."""
+
+    name: str
+    missing: str | None
+
+
+def stage_of(node: NodeStatus, links: int) -> Stage:
+    """The stage of a peer whose node looks like this."""
+    if node.cluster is None:
+        if not links:
+            return Stage("seeking", "nobody of the overlay answers: is the bootstrap, or any known peer, up?")
+        return Stage("choosing", "looking for a cluster to join")
+    if node.super_node is None:
+        return Stage("seeking", f"the cluster {node.cluster} has no super-node that we hear; one is being elected")
+    if node.role is Role.JOINING:
+        return Stage("joining", f"entering the ring of cluster {node.cluster}")
+    if node.role is Role.SUPER_NODE and (node.prefix is None or node.filling):
+        return Stage("founding", f"cluster {node.cluster} is waiting for its place in the cube")
+    if node.table is None:
+        return Stage("indexing", "waiting for the super-node to grant a table")
+    if not node.serves:
+        return Stage("waiting", "our lease has run out: the super-node has not renewed it")
+    return Stage("ready", None)

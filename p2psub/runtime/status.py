@@ -1,0 +1,39 @@
+"""What a running peer says of itself: the node inside, its links, and how far it has come."""
+
+from __future__ import annotations
+
+import msgspec
+
+from p2psub.model.status import NodeStatus
+
+
+class LinkStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One link at one instant; `peer` is the other side's id in hex."""
+
+    peer: str
+    address: str
+    up: bool
+    bytes_in: int
+    bytes_out: int
+    queued: int
+
+
+class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One peer at one instant."""
+
+    name: str
+    address: str
+    overlay: str
+    stage: str
+    """How far it has come in joining, in words."""
+    missing: str | None
+    """What it waits for, in words."""
+    ready: bool
+    uptime_s: float
+    node: NodeStatus
+    links: tuple[LinkStatus, ...] = ()
+    certificate_days_left: float
+    rank: int | None
+    """Its place among the candidates, from 1."""
+    score: float
+    counters: dict[str, int]

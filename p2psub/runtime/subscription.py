@@ -1,0 +1,125 @@
+"""A subscription as the application holds it: a channel from which items are taken.
+
+An event counts as handed over when it is taken. The node sends no more than the window; what an application has not
+taken waits at the event's owner, so a slow application stalls nobody but itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import trio
+
+from p2psub.model.effects import TookCommand
+from p2psub.model.ids import SubscriptionId
+from p2psub.model.outcomes import SubscribeVerdict
+from p2psub.runtime.items import Gap, Item, Notification
+
+TOOK_SHARE = 4
+"""The node hears of taken items when the channel is empty, or a quarter of the window was taken."""
+
+
+class Subscription:
+    """Iterate over it for events and gaps; `verdict` says where it stands by now."""
+
+    def __init__(self, window: int, tell: Callable[[TookCommand], None]) -> None:
+        self.is_over = False
+        """The application has left it."""
+        self._verdict: SubscribeVerdict | None = None
+        self._window = window
+        self._tell = tell
+        self._items: deque[Item] = deque()
+        self._took = 0
+        self._arrived = trio.lowlevel.ParkingLot()
+
+    @property
+    def verdict(self) -> SubscribeVerdict:
+        """The overlay's last word on it."""
+        assert self._verdict is not None, "asked before there was a verdict"
+        return self._verdict
+
+    async def wait_verdict(self) -> None:
+        """Return when the overlay has said its first word."""
+        while self._verdict is None:
+            await self._arrived.park()
+
+    @property
+    def id(self) -> SubscriptionId:
+        """Its name in the overlay."""
+        return self.verdict.subscription
+
+    @property
+    def waiting(self) -> int:
+        """Items that have arrived and are not taken yet."""
+        return len(self._items)
+
+    def put(self, item: Item) -> None:
+        """The node hands an item in; verdicts after the first are items too."""
+        is_first = self._verdict is None
+        if isinstance(item, SubscribeVerdict):
+            self._verdict = item
+        if not is_first:
+            self._items.append(item)
+        self._arrived.unpark_all()
+
+    def end(self) -> None:
+        """The application has left it: nobody waits for more."""
+        self.is_over = True
+        self._arrived.unpark_all()
+
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> Notification | Gap:
+        while True:
+            item = await self.take()
+            if not isinstance(item, SubscribeVerdict):
+                return item
+
+    async def take(self) -> Item:
+        """The next item, also a later verdict, as soon as there is one."""
+        await self._wait()
+        item = self._items.popleft()
+        self._note_taken(isinstance(item, Notification))
+        return item
+
+    def batches(self) -> Batches:
+        """Everything that waits, at once and again: the cheap way to take many."""
+        return Batches(self)
+
+    async def take_all(self) -> list[Notification | Gap]:
+        """All events and gaps that wait, as soon as there is one."""
+        while True:
+            await self._wait()
+            batch = [item for item in self._items if not isinstance(item, SubscribeVerdict)]
+            self._items.clear()
+            self._note_taken(sum(isinstance(item, Notification) for item in batch))
+            if batch:
+                return batch
+
+    async def _wait(self) -> None:
+        await trio.lowlevel.checkpoint()
+        while not self._items:
+            if self.is_over:
+                raise trio.ClosedResourceError("the subscription has ended: take items while its block runs")
+            await self._arrived.park()
+
+    def _note_taken(self, count: int) -> None:
+        self._took += count
+        if self._took and (not self._items or self._took * TOOK_SHARE >= self._window):
+            self._tell(TookCommand(self.id, self._took))
+            self._took = 0
+
+
+class Batches:
+    """Iterate over it for lists of events and gaps."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    def __aiter__(self) -> Batches:
+        return self
+
+    async def __anext__(self) -> list[Notification | Gap]:
+        return await self._subscription.take_all()

@@ -1,0 +1,120 @@
+"""Trace segments as files: what they are called, how records lie in them, and how they are read.
+
+    <first 10 hex digits of the node>-<incarnation>-<sequence of its first record>.ndjson
+
+A segment holds one JSON object per line, in the order of the sequence, and is complete as soon as it has its name.
+Dot names are drafts; readers, Spark among them, pass over them. JSON has no word for NaN and the infinities: as values
+of an event or constants of a filter they are written {"$float": "nan"}.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from p2psub.errors import P2psubError
+from p2psub.model.content import Filter, Value
+from p2psub.model.ids import NodeId
+from p2psub.model.records import Record
+
+_FLOAT: Final = "$float"
+_NAME: Final = re.compile(r"([0-9a-f]{10})-(\d+)-(\d+)\.ndjson")
+_encoder: Final = msgspec.json.Encoder()
+_decoder: Final = msgspec.json.Decoder(Record)
+
+
+class SegmentDamaged(P2psubError):
+    """A segment holds something else than records."""
+
+
+class Segment(NamedTuple):
+    """The name of a segment; in the order of these a process wrote them."""
+
+    node: str
+    incarnation: int
+    first: int
+
+    @classmethod
+    def of(cls, record: Record) -> Segment:
+        """The segment that begins with a record."""
+        return cls(short_name(record.node), record.incarnation, record.sequence)
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.node}-{self.incarnation}-{self.first:012d}.ndjson"
+
+
+def short_name(node: NodeId) -> str:
+    """How a node is called in the names of its segments."""
+    return node.hex()[:10]
+
+
+def segments_of(paths: Iterable[Path]) -> list[tuple[Segment, Path]]:
+    """Those of the files that are segments, in order; anything else is passed over."""
+    found = ((_NAME.fullmatch(path.name), path) for path in paths)
+    return sorted((Segment(name[1], int(name[2]), int(name[3])), path) for name, path in found if name)
+
+
+def read_segments(directory: Path) -> Iterator[Record]:
+    """All records in and below a directory, those of one process in order; SegmentDamaged where a line is no record."""
+    for _, path in segments_of(directory.rglob("*.ndjson")):
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            try:
+                yield _decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise SegmentDamaged(
+                    f"{path}, line {number}: {error}; leave this file out and read the rest"
+                ) from error
+
+
+def encode_records(records: list[Record]) -> bytes:
+    """The content of a segment."""
+    lines = _encoder.encode_lines(records)
+    # Empty fields are left out, so nothing but a float that JSON cannot say comes out as null.
+    if b"null" in lines:
+        lines = _encoder.encode_lines([_with_floats_marked(record) for record in records])
+    return lines
+
+
+def _with_floats_marked(record: Record) -> Record:
+    published, subscribed = record.published, record.subscribed
+    if published is not None:
+        marked = {name: _marked(value) for name, value in published.attributes.items()}
+        published = msgspec.structs.replace(published, attributes=marked)
+    if subscribed is not None:
+        terms = (
+            tuple(msgspec.structs.replace(test, constant=_marked(test.constant)) for test in term)
+            for term in subscribed.filter.terms
+        )
+        subscribed = msgspec.structs.replace(subscribed, filter=Filter(tuple(terms)))
+    return msgspec.structs.replace(record, published=published, subscribed=subscribed)
+
+
+def _marked(value: Value) -> object:
+    is_said = not isinstance(value, float) or math.isfinite(value)
+    return value if is_said else {_FLOAT: repr(value)}
+
+
+def _decode(line: bytes) -> Record:
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError:
+        # Rare: only such a line is read a second time, for a marked float is no value of the model.
+        return msgspec.convert(_with_floats(msgspec.json.decode(line)), Record)
+
+
+def _with_floats(part: Any) -> Any:
+    match part:
+        case {"$float": "nan" | "inf" | "-inf" as text} if len(part) == 1:
+            return float(text)
+        case dict():
+            return {name: _with_floats(value) for name, value in part.items()}
+        case list():
+            return [_with_floats(value) for value in part]
+        case _:
+            return part

@@ -1,0 +1,145 @@
+"""A whole peer from one configuration: it enrols once, founds, serves its application, and starts again as itself.
+
+Over real sockets and files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from bootstrap.authority import Authority
+from bootstrap.service import Service, ServiceConfig
+from p2psub.config import NodeConfig
+from p2psub.errors import ConfigError
+from p2psub.model.instants import Micros
+from p2psub.model.rights import Rights
+from p2psub.runtime.enrolling import EnrolmentFailed
+from p2psub.runtime.host import PeerConfig, open_peer
+from p2psub.runtime.items import Notification
+from p2psub.runtime.peer import Peer
+from p2psub.runtime.store_file import StoreBusy
+from tests.runtime.papers import OVERLAY
+
+NODE = NodeConfig(heartbeat_us=Micros(100_000))
+"""A quick one: these tests wait for real."""
+
+
+class Place:
+    """A bootstrap that runs, and room for peers."""
+
+    def __init__(self, directory: Path, authority: Authority, address: str) -> None:
+        self._directory = directory
+        self._authority = authority
+        self.address = address
+
+    def config(self, name: str, *, token: bool = True, rights: Rights | None = None) -> PeerConfig:
+        """A peer of this name, with a token of its own."""
+        text = self._authority.tokens.new(rights or Rights(), False, 3600, time.time()) if token else None
+        data, bootstrap = self._directory / name, self.address if token else None
+        return PeerConfig(data, bootstrap, text, name=name, cluster="blue", traces=False, leaves=False, node=NODE)
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    """With a new overlay."""
+    with closing(Authority.load_or_create(tmp_path / "ca", OVERLAY)) as authority, trio.fail_after(60):
+        service = Service(ServiceConfig(tmp_path / "ca", OVERLAY, "127.0.0.1:0", node=NODE), authority, is_new=True)
+        async with trio.open_nursery() as nursery:
+            contact = await nursery.start(service.run)
+            yield Place(tmp_path, authority, contact.address)
+            nursery.cancel_scope.cancel()
+
+
+async def published(peer: Peer) -> str:
+    """The topic of an event that a peer published and got itself."""
+    async with peer.subscribe("price > 1") as subscription:
+        await peer.publish({"price": 2}, topic="quotes/ACME")
+        item = await subscription.take()
+        assert isinstance(item, Notification)
+        return item.event.topic
+
+
+async def test_the_first_peer_founds_the_overlay(place: Place) -> None:
+    """With a bootstrap and a token; then it serves its application, and says how it is."""
+    async with open_peer(place.config("ann")) as peer:
+        assert not peer.status().ready
+        await peer.wait_ready()
+        assert await published(peer) == "quotes/ACME"
+        status = peer.status()
+    assert (status.name, status.overlay, status.stage, status.missing) == ("ann", OVERLAY, "ready", None)
+    assert (status.node.cluster, status.node.incarnation) == ("blue", 1)
+    assert 6.9 < status.certificate_days_left <= 7
+    assert [link.address for link in status.links] == [place.address]
+
+
+async def test_a_peer_that_starts_again_is_itself(place: Place) -> None:
+    """Without bootstrap or token, from what its directory holds; only its incarnation is another."""
+    async with open_peer(place.config("ann")) as peer:
+        await peer.wait_ready()
+        before = peer.status().node
+    async with open_peer(place.config("ann", token=False)) as peer:
+        await peer.wait_ready()
+        after = peer.status().node
+    assert (after.id, after.cluster, after.incarnation) == (before.id, before.cluster, before.incarnation + 1)
+
+
+async def test_a_second_peer_joins(place: Place) -> None:
+    """What one publishes the other gets."""
+    async with open_peer(place.config("ann")) as ann, open_peer(place.config("bob")) as bob:
+        await ann.wait_ready()
+        await bob.wait_ready()
+        async with bob.subscribe("topic = 'news'") as subscription:
+            outcome = await ann.publish({}, topic="news")
+            assert outcome.matched == 1
+            async for item in subscription:
+                assert isinstance(item, Notification)
+                assert item.event.id == outcome.event
+                break
+
+
+async def test_a_peer_without_the_right_to_rule_founds_nothing(place: Place) -> None:
+    """It waits for one that may, and says so."""
+    async with open_peer(place.config("member", rights=Rights(may_rule=False))) as member:
+        while not member.status().links:
+            await trio.sleep(NODE.heartbeat_us / 1e6)
+        await trio.sleep(5 * NODE.heartbeat_us / 1e6)
+        status = member.status()
+    assert (status.stage, status.ready, status.score < 0) == ("choosing", False, True)
+
+
+async def test_what_an_application_raises_reaches_its_caller(place: Place) -> None:
+    """As it is, not in a group; and the peer is closed in good order, so it can start again."""
+    with pytest.raises(ZeroDivisionError):
+        async with open_peer(place.config("ann")):
+            raise ZeroDivisionError
+    async with open_peer(place.config("ann", token=False)) as peer:
+        assert peer.status().node.incarnation == 2
+
+
+async def test_a_directory_is_for_one_process(place: Place) -> None:
+    """The second is told so, and the first notices nothing."""
+    async with open_peer(place.config("ann")) as peer:
+        with pytest.raises(StoreBusy):
+            async with open_peer(place.config("ann", token=False)):
+                pytest.fail("there are two of them")
+        await peer.wait_ready()
+
+
+async def test_what_cannot_be_is_refused_with_advice(place: Place) -> None:
+    """No token, a token that is used up, a place where nobody can listen."""
+    with pytest.raises(ConfigError, match="give --bootstrap and --token once"):
+        async with open_peer(place.config("new", token=False)):
+            pytest.fail("it has no certificate")
+    config = place.config("ann")
+    async with open_peer(config):
+        pass
+    with pytest.raises(EnrolmentFailed, match="token_used"):
+        async with open_peer(replace(place.config("bob"), token=config.token)):
+            pytest.fail("its token is used up")

@@ -1,0 +1,213 @@
+"""`p2psub pub` and `p2psub sub` against a served fake peer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_NO_PEER, EXIT_REFUSED
+from p2psub.cli.pubsub import pub, sub
+from p2psub.model.content import Guarantee, Moment
+from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
+from p2psub.runtime.drafts import Draft
+from p2psub.runtime.items import Gap
+from p2psub.runtime.refusals import NotReady
+from tests.unit.runtime.control.fakes import NODE
+from tests.unit.runtime.control.served import Served
+
+app = typer.Typer()
+app.command()(pub)
+app.command()(sub)
+
+EVENT_1 = f"{NODE.id.hex()}.5.1"
+
+
+def run(*words: str, data: Path | None = None, stdin: str | bytes | None = None) -> Result:
+    """A command, as the shell would call it."""
+    place = [] if data is None else ["--data", str(data)]
+    return CliRunner().invoke(app, [*words, *place], input=stdin)
+
+
+def test_pub_publishes_what_was_typed(peer: Served) -> None:
+    """Typed attributes, body, retention and guarantee; the outcome is told."""
+    words = ["pub", "quotes/ACME", "price=12.5", "at=@1970-01-01", "tags={a,1}", "--body", "hällo", "--retain", "3"]
+    result = run(*words, "--guarantee", "at_most_once", data=peer.data)
+    assert result.exit_code == 0, result.output
+    assert f"{EVENT_1}: 3 copies, matched 0 subscriptions" in result.stdout
+    attributes = {"price": 12.5, "at": Moment(0), "tags": frozenset(["a", 1])}
+    assert peer.peer.published == [
+        Draft("quotes/ACME", attributes, "hällo".encode(), 3.0, Guarantee.AT_MOST_ONCE)  # type: ignore[arg-type]
+    ]
+
+
+def test_pub_takes_a_body_of_bytes_from_a_file(peer: Served, tmp_path: Path) -> None:
+    """Any bytes."""
+    (tmp_path / "body").write_bytes(b"\xff\x00")
+    assert run("pub", "t", "--body-file", str(tmp_path / "body"), data=peer.data).exit_code == 0
+    assert peer.peer.published == [Draft("t", {}, b"\xff\x00")]
+
+
+def test_pub_answers_in_json(peer: Served) -> None:
+    """The outcome as the control API gives it."""
+    result = run("pub", "t", "--json", data=peer.data)
+    assert json.loads(result.stdout) == {"event": EVENT_1, "copies": 3, "matched": 0}
+
+
+def test_pub_reads_stdin_line_by_line(peer: Served) -> None:
+    """Each event is answered by a line; one that is refused makes the exit code 1 and stops no other."""
+    lines = '{"topic": "a", "attributes": {"n": 1}}\n\nnonsense\n{"topic": "b"}'
+    result = run("pub", "-", data=peer.data, stdin=lines)
+    assert result.exit_code == EXIT_REFUSED
+    assert [line.split(":")[0] for line in result.stdout.splitlines()] == [
+        f"published {EVENT_1}",
+        f"published {NODE.id.hex()}.5.2",
+    ]
+    assert "event 2: the request is no JSON" in result.stderr
+    assert peer.peer.published == [Draft("a", {"n": 1}), Draft("b")]
+
+
+def test_pub_from_stdin_speaks_json(peer: Served) -> None:
+    """Outcomes and problems go to stdout, in the order of the lines."""
+    result = run("pub", "-", "--json", data=peer.data, stdin='{"topic": "a"}\n{"topic": "secret"}\n')
+    said = [json.loads(line) for line in result.stdout.splitlines()]
+    assert said[0]["event"] == EVENT_1
+    assert said[1]["error"]["reason"] == "no_right"
+    assert result.exit_code == EXIT_REFUSED
+
+
+def test_pub_of_nothing_is_fine(peer: Served) -> None:
+    """An empty stdin publishes nothing."""
+    assert run("pub", "-", data=peer.data, stdin="").exit_code == 0
+    assert not peer.peer.published
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["pub", "t", "price"], "price=12.5"),
+        (["pub", "t", "at=@never"], "2026-01-31"),
+        (["pub", ""], "quotes/ACME"),
+        (["pub", "t", "--body", "a", "--body-file", "b"], "not both"),
+        (["pub", "t", "--body-file", "/nowhere/at/all"], "that is there"),
+        (["pub", "-", "a=1"], "into the lines"),
+        (["pub", "t", "--guarantee", "twice"], "at_most_once"),
+        (["sub", "--filter", "price >"], "write one, such as price > 10"),
+        (["sub", "--filter", "a = :b", "--param", "b"], "price=12.5"),
+        (["sub", "--filter", "a = 1", "--count", "0"], "count"),
+    ],
+)
+def test_bad_input_is_exit_code_2_and_advice(peer: Served, words: list[str], advice: str) -> None:
+    """Nothing is published."""
+    result = run(*words, data=peer.data)
+    assert result.exit_code == EXIT_BAD_INPUT, result.output
+    assert advice in result.stderr
+    assert not peer.peer.published
+
+
+def test_a_filter_at_fault_is_shown_with_a_caret(peer: Served) -> None:
+    """Below the place."""
+    result = run("sub", "--filter", "price >", data=peer.data)
+    assert "\n  price >\n         ^\n" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["pub", "secret"], ["sub", "--filter", "secret"]])
+def test_a_refusal_is_exit_code_1(peer: Served, words: list[str]) -> None:
+    """With the peer's advice; as JSON if asked for."""
+    result = run(*words, data=peer.data)
+    assert result.exit_code == EXIT_REFUSED
+    assert "ask for a token" in result.stderr
+    result = run(*words, "--json", data=peer.data)
+    assert json.loads(result.stdout)["error"]["reason"] == "no_right"
+
+
+@pytest.mark.parametrize("words", [["pub", "t"], ["pub", "-"], ["sub", "--filter", "a = 1"]])
+def test_no_peer_is_exit_code_4(tmp_path: Path, words: list[str]) -> None:
+    """With how to start one."""
+    result = run(*words, data=tmp_path, stdin='{"topic": "a"}')
+    assert result.exit_code == EXIT_NO_PEER
+    assert f"p2psub peer --data {tmp_path}" in result.stderr
+
+
+def test_no_peer_named_is_bad_input() -> None:
+    """With how to name one."""
+    result = run("pub", "t")
+    assert result.exit_code == EXIT_BAD_INPUT
+    assert "--data DIR" in result.stderr
+
+
+def start_sub(peer: Served, *words: str) -> subprocess.Popen[str]:
+    """`p2psub sub` as a process of its own."""
+    code = "import typer; from p2psub.cli.pubsub import sub; typer.run(sub)"
+    command = [sys.executable, "-c", code, "--data", str(peer.data), *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_sub_prints_events_until_it_has_enough(peer: Served) -> None:
+    """Events to stdout; the verdict, better ones and gaps to stderr; then the subscription ends."""
+    with start_sub(peer, "--filter", "topic = 'a'", "--param", "p=1.5", "--replay", "--count", "2") as process:
+        subscription = peer.subscription(0)
+        assert (subscription.params, subscription.replay) == ({"p": 1.5}, True)
+        run("pub", "a", "n=1", "name=x y", "--body", "\x1b[2J", data=peer.data)
+        peer.call(subscription.put, Gap(3, "spool_full"))
+        peer.call(subscription.put, SubscribeVerdict(subscription.id, VerdictStatus.STABLE))
+        run("pub", "a", data=peer.data)
+        out, err = process.communicate()
+    assert process.returncode == 0
+    assert out.splitlines() == ['a n=1 name="x y" body="\\u001b[2J"', "a"]
+    assert "not yet stored in red" in err
+    assert "3 events are missing here: spool_full" in err
+    assert "in every cluster" in err
+    peer.wait(subscription.ended.wait)
+
+
+def test_sub_speaks_json(peer: Served) -> None:
+    """Every line as the control API gives it, the verdict first."""
+    with start_sub(peer, "--filter", "topic = 'a'", "--count", "1", "--json") as process:
+        peer.subscription(0)
+        run("pub", "a", data=peer.data)
+        out, _ = process.communicate()
+    said = [json.loads(line) for line in out.splitlines()]
+    assert [list(line) for line in said] == [["verdict"], ["event"]]
+
+
+def test_ctrl_c_is_how_sub_ends(peer: Served) -> None:
+    """Exit code 0, without a traceback, and the subscription ends."""
+    with start_sub(peer, "--filter", "topic = 'a'") as process:
+        assert process.stderr
+        assert "subscribed as" in process.stderr.readline()
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (0, "", "")
+    peer.wait(peer.subscription(0).ended.wait)
+
+
+def test_sub_that_loses_its_peer_says_so(peer: Served) -> None:
+    """Exit code 4, with how to start it again."""
+    with start_sub(peer, "--filter", "topic = 'a'") as process:
+        assert process.stderr
+        process.stderr.readline()
+        peer.stop()
+        _, err = process.communicate()
+    assert process.returncode == EXIT_NO_PEER
+    assert f"p2psub peer --data {peer.data}" in err
+
+
+@pytest.mark.parametrize("ending", ["refused", "error"])
+def test_sub_that_is_ended_by_the_overlay_fails(peer: Served, ending: str) -> None:
+    """Exit code 1, with the reason."""
+    with start_sub(peer, "--filter", "topic = 'a'") as process:
+        subscription = peer.subscription(0)
+        refusal = SubscribeVerdict(subscription.id, VerdictStatus.REFUSED)
+        item = refusal if ending == "refused" else NotReady("the peer is leaving", "start it again")
+        peer.call(subscription.put, item)
+        _, err = process.communicate()
+    assert process.returncode == EXIT_REFUSED
+    assert ("was refused; ask for less" if ending == "refused" else "start it again") in err

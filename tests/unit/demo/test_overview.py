@@ -1,0 +1,85 @@
+"""When an overlay is formed, and when it owes nothing any more."""
+
+from __future__ import annotations
+
+import msgspec
+
+from p2psub.demo.overview import Overview
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import ClusterId
+from p2psub.model.status import Role
+from p2psub.runtime.control.pages import ClusterPage, CubePage, QueuesPage, RingPage, StatusPage
+
+NAMES = ("one", "two")
+CUBE = tuple(ClusterPage(ClusterId(name), Prefix(bit)) for name, bit in zip(NAMES, "01", strict=True))
+NOTHING = QueuesPage(queued_messages=0, queued_messages_max=0, outbox=0, undischarged=0, kept=0, links=())
+
+
+def page(
+    cluster: str, role: Role, *, ready: bool = True, cube: tuple[ClusterPage, ...] = CUBE, queues: QueuesPage = NOTHING
+) -> StatusPage:
+    """A peer that says this of itself."""
+    name = ClusterId(cluster)
+    ring = RingPage(
+        id=f"{role} of {cluster}",
+        cluster=name,
+        role=role,
+        epoch=None,
+        super_node=None,
+        candidates=(),
+        predecessor=None,
+        successors=(),
+        table=None,
+        owners=(),
+        serves=True,
+    )
+    return StatusPage(
+        name="",
+        address="",
+        overlay="",
+        stage="",
+        missing=None,
+        ready=ready,
+        uptime_s=0.0,
+        incarnation=1,
+        certificate_days_left=7.0,
+        rank=None,
+        score=1.0,
+        ring=ring,
+        cube=CubePage(cluster=name, prefix=None, filling=False, clusters=cube),
+        queues=queues,
+        subscriptions=(),
+        changes_digest="",
+        counters={},
+    )
+
+
+def pages(**others: StatusPage) -> dict[str, StatusPage]:
+    """Two clusters of two, with others in place of some."""
+    usual = {f"{name}-{role}": page(name, role) for name in NAMES for role in (Role.SUPER_NODE, Role.MEMBER)}
+    return usual | {name.replace("_", "-", 1): page for name, page in others.items()}
+
+
+def test_an_overlay_is_formed_when_all_are_ready_and_every_super_node_knows_all() -> None:
+    """Two clusters of two, all well."""
+    overview = Overview(pages())
+    assert overview.is_formed(2)
+    assert (overview.ready, overview.clusters, overview.super_nodes) == (4, 2, 2)
+    assert overview.rulers == {"one": "super_node of one", "two": "super_node of two"}
+
+
+def test_an_overlay_is_not_formed_while_something_is_missing() -> None:
+    """Somebody is not ready, a cluster has no super-node or two, or one does not know the other."""
+    assert not Overview(pages(one_member=page("one", Role.MEMBER, ready=False))).is_formed(2)
+    assert not Overview(pages(one_super_node=page("one", Role.CANDIDATE))).is_formed(2)
+    assert not Overview(pages(one_member=page("one", Role.SUPER_NODE))).is_formed(2)
+    assert not Overview(pages(one_super_node=page("one", Role.SUPER_NODE, cube=CUBE[:1]))).is_formed(2)
+    assert not Overview(pages()).is_formed(3)
+
+
+def test_whoever_owes_an_event_is_not_idle() -> None:
+    """An unacknowledged event, or one that is not discharged."""
+    assert Overview(pages()).is_idle
+    for owing in ({"outbox": 1}, {"undischarged": 1}):
+        queues = msgspec.structs.replace(NOTHING, **owing)
+        assert not Overview(pages(one_member=page("one", Role.MEMBER, queues=queues))).is_idle

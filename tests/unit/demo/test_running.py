@@ -1,0 +1,61 @@
+"""A process of the fleet: what it says is heard, and its end is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from p2psub.demo.leash import leashed
+from p2psub.demo.running import ProcessEnded, Running
+
+SAYS = 'echo \'{"address": "a", "ready": false, "stage": "joining", "missing": "luck"}\'; '
+
+
+@pytest.fixture
+def group() -> Iterator[int]:
+    """A process group on a leash."""
+    with leashed() as number:
+        yield number
+
+
+def shell(program: str, log: Path, group: int) -> Running:
+    """A process that is a shell with this program."""
+    return Running("p", ["/bin/sh", "-c", program], log, group)
+
+
+async def heard(process: Running) -> None:
+    """Return when it has said a word."""
+    while process.picture is None:
+        await trio.sleep(0.01)
+
+
+async def test_its_last_word_is_known(tmp_path: Path, group: int) -> None:
+    """Stage, and what it waits for."""
+    process = shell(SAYS + "exec sleep 600", tmp_path / "log", group)
+    async with trio.open_nursery() as nursery:
+        assert process.state == "silent"
+        await nursery.start(process.run)
+        await heard(process)
+        assert (process.state, process.is_ready) == ("joining (luck)", False)
+        nursery.cancel_scope.cancel()
+    assert process.ended.is_set()
+
+
+@pytest.mark.parametrize("end", [Running.kill, Running.terminate])
+async def test_whoever_is_told_to_end_may(tmp_path: Path, group: int, end: Callable[[Running], None]) -> None:
+    """The run goes on without it."""
+    process = shell("exec sleep 600", tmp_path / "log", group)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(process.run)
+        end(process)
+    assert process.ended.is_set()
+
+
+async def test_whoever_ends_by_itself_ends_the_run(tmp_path: Path, group: int) -> None:
+    """The error says how it ended, and what its log said last."""
+    process = shell(SAYS + "echo ouch >&2; exit 7", tmp_path / "log", group)
+    with pytest.raises(ProcessEnded, match=r"(?s)p ended with 7.*ouch"):
+        await process.run()

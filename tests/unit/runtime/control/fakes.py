@@ -1,0 +1,181 @@
+"""A peer without an overlay: it hands what is published to its own subscriptions, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+import trio
+
+from p2psub.matching.faults import FilterError
+from p2psub.model.content import Event, Value
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId, digest_of
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.places import TableVersion
+from p2psub.model.status import NodeStatus, Role
+from p2psub.runtime.drafts import Draft
+from p2psub.runtime.items import Item, Notification
+from p2psub.runtime.refusals import NoRight
+from p2psub.runtime.status import LinkStatus, PeerStatus
+
+TOKEN = "a-token-for-tests"
+
+
+def node_id(name: str) -> NodeId:
+    """The id of a peer with this name."""
+    return NodeId(digest_of(name.encode()))
+
+
+def contact(name: str) -> Contact:
+    """A peer with this name, and an address."""
+    return Contact(node_id(name), f"{name}.test:7400")
+
+
+EPOCH = Epoch(3, node_id("queen"), 2)
+
+NODE = NodeStatus(
+    id=node_id("ann"),
+    incarnation=5,
+    cluster=ClusterId("blue"),
+    role=Role.CANDIDATE,
+    epoch=EPOCH,
+    super_node=contact("queen"),
+    candidates=(contact("ann"), contact("bob")),
+    predecessor=contact("bob"),
+    successors=(contact("queen"), contact("bob")),
+    table=TableVersion(EPOCH, 7),
+    owners=(node_id("ann"), node_id("bob"), node_id("queen")),
+    serves=True,
+    prefix=Prefix("0"),
+    clusters=((ClusterId("blue"), Prefix("0")), (ClusterId("red"), Prefix("1"))),
+    filling=False,
+    left=False,
+    outbox=4,
+    undischarged=6,
+    kept=(EventId(node_id("ann"), 5, 1),),
+    changes_digest=b"\x01\x02",
+    active_subscriptions=(SubscriptionId(node_id("ann"), 5, 99),),
+    queued_messages=8,
+    queued_messages_max=80,
+)
+
+STATUS = PeerStatus(
+    name="ann",
+    address="ann.test:7400",
+    overlay="test",
+    stage="in the ring",
+    missing=None,
+    ready=True,
+    uptime_s=12.5,
+    node=NODE,
+    links=(
+        LinkStatus(peer=node_id("bob").hex(), address="bob.test:7400", up=True, bytes_in=10, bytes_out=20, queued=1),
+        LinkStatus(peer=node_id("eve").hex(), address="eve.test:7400", up=False, bytes_in=1, bytes_out=2, queued=0),
+    ),
+    certificate_days_left=6.5,
+    rank=1,
+    score=0.75,
+    counters={"frames_in": 3, "duplicates_total": 2},
+)
+
+UNREADY = msgspec.structs.replace(STATUS, ready=False, stage="looking for a cluster", missing="an answer of bootstrap")
+
+
+class FakeSubscription:
+    """Items are put in by the test, or by publishing to its topic."""
+
+    def __init__(self, name: SubscriptionId, wanted: str, params: Mapping[str, Value], replay: bool) -> None:
+        self.id = name
+        self.verdict = SubscribeVerdict(name, VerdictStatus.ACCEPTED, (ClusterId("red"),))
+        self.wanted = wanted
+        self.params = dict(params)
+        self.replay = replay
+        self.ended = trio.Event()
+        self.taken = 0
+        self._items: deque[Item | Exception] = deque()
+        self._arrived = trio.lowlevel.ParkingLot()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._items)
+
+    @property
+    def topic(self) -> str | None:
+        named = re.fullmatch(r"topic = '(.*)'", self.wanted)
+        return named and named[1]
+
+    def put(self, item: Item | Exception) -> None:
+        self._items.append(item)
+        self._arrived.unpark_all()
+
+    async def take(self) -> Item:
+        await trio.lowlevel.checkpoint()
+        while not self._items:
+            await self._arrived.park()
+        item = self._items.popleft()
+        if isinstance(item, Exception):
+            raise item
+        self.taken += 1
+        return item
+
+
+class FakePeer:
+    """Takes every filter that ends. Topics that begin with `secret` it refuses itself, `withheld` the overlay does."""
+
+    def __init__(self, status: PeerStatus = STATUS) -> None:
+        self.said = status
+        self.published: list[Draft] = []
+        self.batches: list[int] = []
+        self.subscriptions: list[FakeSubscription] = []
+        self.subscribed = trio.lowlevel.ParkingLot()
+        self.hold_publishing: trio.Event | None = None
+        self.publishing_begun = trio.Event()
+        self.publishing_left = trio.Event()
+
+    def status(self) -> PeerStatus:
+        return self.said
+
+    async def publish_many(self, drafts: Sequence[Draft]) -> list[PublishOutcome]:
+        for draft in drafts:
+            if draft.topic.startswith("secret"):
+                raise NoRight(f"no right to publish {draft.topic}", "ask for a token with the right to it")
+        self.publishing_begun.set()
+        if self.hold_publishing is not None:
+            try:
+                await self.hold_publishing.wait()
+            finally:
+                self.publishing_left.set()
+        self.batches.append(len(drafts))
+        return [self._publish(draft) for draft in drafts]
+
+    def _publish(self, draft: Draft) -> PublishOutcome:
+        if draft.topic.startswith("withheld"):
+            return PublishOutcome(EventId(NODE.id, NODE.incarnation, 0), 0, 0, "the owner refuses withheld topics")
+        self.published.append(draft)
+        name = EventId(NODE.id, NODE.incarnation, len(self.published))
+        event = Event(name, draft.topic, draft.attributes, draft.body, int(draft.retain_s * 1e6), draft.guarantee)
+        matched = [sub for sub in self.subscriptions if not sub.ended.is_set() and sub.topic in {None, draft.topic}]
+        for subscription in matched:
+            subscription.put(Notification(event))
+        return PublishOutcome(name, 3, len(matched))
+
+    @asynccontextmanager
+    async def subscribe(
+        self, wanted: str, /, *, params: Mapping[str, Value] | None = None, replay: bool = False, window: int = 1024
+    ) -> AsyncIterator[FakeSubscription]:
+        if wanted.endswith(">"):
+            raise FilterError(wanted, len(wanted), "a value is missing", "write one, such as price > 10")
+        if "secret" in wanted:
+            raise NoRight("no right to subscribe to secrets", "ask for a token with the right to it")
+        name = SubscriptionId(NODE.id, NODE.incarnation, len(self.subscriptions) + 1)
+        subscription = FakeSubscription(name, wanted, params or {}, replay)
+        self.subscriptions.append(subscription)
+        self.subscribed.unpark_all()
+        try:
+            yield subscription
+        finally:
+            subscription.ended.set()

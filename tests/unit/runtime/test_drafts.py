@@ -1,0 +1,94 @@
+"""Drafts: what may be published."""
+
+from __future__ import annotations
+
+import enum
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from p2psub.model.content import Moment
+from p2psub.runtime.drafts import ATTRIBUTES_MAX, EVENT_BYTES_MAX, INTEGER_MAX, INTEGER_MIN, TOPIC_BYTES_MAX, Draft
+from p2psub.runtime.refusals import BadContent, TooLarge
+
+
+class Color(enum.IntEnum):
+    """A subclass of int."""
+
+    RED = 1
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        Draft("t"),
+        Draft("ü" * (TOPIC_BYTES_MAX // 2)),
+        Draft("t", {"a": INTEGER_MAX, "b": INTEGER_MIN, "c": 1.5, "d": True, "e": "x", "f": Moment(1)}),
+        Draft("t", {"s": frozenset(["a", 1])}),
+        Draft("t", {}, b"x" * EVENT_BYTES_MAX),
+        Draft("t", retain_s=3600.0),
+    ],
+)
+def test_sound_drafts_pass(draft: Draft) -> None:
+    """Up to the limits, and with every type of value."""
+    draft.check()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "word"),
+    [
+        ({"price": None}, "price"),
+        ({"price": [1]}, "price"),
+        ({"price": Color.RED}, "price"),
+        ({"price": INTEGER_MAX + 1}, "price"),
+        ({"price": INTEGER_MIN - 1}, "price"),
+        ({"price": Moment(1 << 70)}, "price"),
+        ({"price": datetime(2026, 1, 1, tzinfo=UTC)}, "Moment.of"),
+        ({"price": {1}}, "frozenset"),
+        ({"price": frozenset([1.5])}, "price"),
+        ({"price": frozenset([1 << 70])}, "price"),
+        ({"price": "\ud800"}, "UTF-8"),
+        ({"\ud800": 1}, "UTF-8"),
+        ({1: 1}, "text"),
+    ],
+)
+def test_attributes_of_other_types_are_refused(attributes: dict[Any, Any], word: str) -> None:
+    """A value that no peer could encode, or match, is told so where it is published."""
+    with pytest.raises(BadContent, match=word):
+        Draft("t", attributes).check()
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        Draft(""),
+        Draft("x" * (TOPIC_BYTES_MAX + 1)),
+        Draft("\ud800"),
+        Draft(b"t"),  # type: ignore[arg-type]
+        Draft("t", {}, "text"),  # type: ignore[arg-type]
+        Draft("t", retain_s=-1.0),
+        Draft("t", retain_s=float("nan")),
+        Draft("t", retain_s=float("inf")),
+    ],
+)
+def test_bad_topics_bodies_and_retentions_are_refused(draft: Draft) -> None:
+    """Each with advice."""
+    with pytest.raises(BadContent) as told:
+        draft.check()
+    assert told.value.advice
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        Draft("t", {}, b"x" * (EVENT_BYTES_MAX + 1)),
+        Draft("t", {"a": "ü" * EVENT_BYTES_MAX}),
+        Draft("t", {"a": frozenset(str(n).rjust(100) for n in range(EVENT_BYTES_MAX // 100 + 1))}),
+        Draft("t", {str(n): n for n in range(ATTRIBUTES_MAX + 1)}),
+    ],
+)
+def test_what_would_not_fit_into_a_frame_is_refused(draft: Draft) -> None:
+    """Wherever its bytes are."""
+    with pytest.raises(TooLarge):
+        draft.check()

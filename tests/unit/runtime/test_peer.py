@@ -1,0 +1,314 @@
+"""What an application asks of a peer becomes commands to its node, and the node's answers find the one who asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+import trio
+import trio.testing
+
+from p2psub.matching.faults import FilterError
+from p2psub.matching.language import parse_filter
+from p2psub.model.content import Filter, Guarantee
+from p2psub.model.effects import (
+    Input,
+    Notify,
+    NotifyGap,
+    PublishCommand,
+    Reply,
+    SubscribeCommand,
+    TookCommand,
+    UnsubscribeCommand,
+)
+from p2psub.model.ids import EventId, SubscriptionId
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.runtime import peer as peer_module
+from p2psub.runtime.drafts import Draft
+from p2psub.runtime.inbox import Inbox
+from p2psub.runtime.items import Gap, Notification
+from p2psub.runtime.peer import Peer, SubscriptionRefused
+from p2psub.runtime.refusals import BadContent
+from p2psub.runtime.status import PeerStatus
+from p2psub.runtime.subscription import Subscription
+from tests.unit.bench import event_of, node_at
+from tests.unit.runtime.control.fakes import STATUS, UNREADY
+
+ID = SubscriptionId(node_at(1), 1, 1)
+OTHER_ID = SubscriptionId(node_at(1), 1, 2)
+
+
+def outcome(number: int) -> PublishOutcome:
+    """How the publish with this number went."""
+    return PublishOutcome(EventId(node_at(1), 1, number), 3, number)
+
+
+class Node:
+    """A peer whose node is the test."""
+
+    def __init__(self) -> None:
+        self.inbox = Inbox()
+        self.status: PeerStatus = STATUS
+        self.peer = Peer(self.inbox, lambda: self.status)
+        self.outcomes: list[list[PublishOutcome]] = []
+
+    async def publish(self, *topics: str) -> None:
+        """As an application does."""
+        self.outcomes.append(await self.peer.publish_many([Draft(topic) for topic in topics]))
+
+    async def asked(self) -> list[Input]:
+        """The commands since the last time, when nothing moves any more."""
+        await trio.testing.wait_all_tasks_blocked()
+        return self.inbox.take()
+
+    def answer(self, commands: Iterable[Input]) -> None:
+        """Acknowledge publishes."""
+        for command in commands:
+            assert isinstance(command, PublishCommand)
+            self.peer.replied(Reply(command.number, outcome(command.number)))
+
+    def judge(self, command: Input, status: VerdictStatus, name: SubscriptionId = ID) -> None:
+        """Give a verdict on a subscription."""
+        assert isinstance(command, SubscribeCommand)
+        self.peer.replied(Reply(command.number, SubscribeVerdict(name, status)))
+
+
+# Publishing
+
+
+async def test_a_publish_returns_its_outcome(nursery: trio.Nursery) -> None:
+    """With everything that was given on its way to the node."""
+    node, outcomes = Node(), list[PublishOutcome]()
+
+    @nursery.start_soon
+    async def publish() -> None:
+        guarantee = Guarantee.AT_MOST_ONCE
+        outcomes.append(
+            await node.peer.publish({"price": 1.5}, topic="t", body=b"b", retain_s=2.5, guarantee=guarantee)
+        )
+
+    (command,) = await node.asked()
+    assert command == PublishCommand(1, "t", {"price": 1.5}, b"b", 2_500_000, Guarantee.AT_MOST_ONCE)
+    assert outcomes == []
+    node.answer([command])
+    await trio.testing.wait_all_tasks_blocked()
+    assert outcomes == [outcome(1)]
+
+
+async def test_many_outcomes_come_in_the_order_of_the_drafts(nursery: trio.Nursery) -> None:
+    """In whatever order the overlay acknowledges; each call gets its own."""
+    node = Node()
+    nursery.start_soon(node.publish, "a", "b", "c")
+    first = await node.asked()
+    nursery.start_soon(node.publish, "d", "e")
+    second = await node.asked()
+    assert [command.topic for command in (*first, *second) if isinstance(command, PublishCommand)] == [*"abcde"]
+    node.answer(reversed(second))
+    await trio.testing.wait_all_tasks_blocked()
+    node.answer(reversed(first))
+    await trio.testing.wait_all_tasks_blocked()
+    assert node.outcomes == [[outcome(4), outcome(5)], [outcome(1), outcome(2), outcome(3)]]
+
+
+async def test_publishing_nothing_is_done_at_once() -> None:
+    """It needs no node."""
+    assert await Node().peer.publish_many([]) == []
+
+
+async def test_nothing_is_published_if_one_draft_is_no_good() -> None:
+    """The application can mend it and publish all."""
+    node = Node()
+    with pytest.raises(BadContent):
+        await node.publish("a", "")
+    assert await node.asked() == []
+
+
+async def test_what_is_not_acknowledged_holds_back_the_rest(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Further publishes wait for a place, and take it as soon as there is one; nobody is forgotten."""
+    monkeypatch.setattr(peer_module, "UNACKNOWLEDGED_MAX", 3)
+    node = Node()
+    nursery.start_soon(node.publish, *"abcde")
+    first = await node.asked()
+    nursery.start_soon(node.publish, *"fg")
+    assert (len(first), await node.asked()) == (3, [])
+    node.answer(first[:2])
+    second = await node.asked()
+    assert len(second) == 2
+    node.answer([first[2], *second])
+    third = await node.asked()
+    node.answer(third)
+    await trio.testing.wait_all_tasks_blocked()
+    assert sorted(map(len, node.outcomes)) == [2, 5]
+
+
+async def test_an_application_that_gives_up_leaves_its_place(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it published is on its way all the same; the answer frees the place for somebody else."""
+    monkeypatch.setattr(peer_module, "UNACKNOWLEDGED_MAX", 1)
+    node = Node()
+    with trio.move_on_after(0.0) as scope:
+        await node.publish("a", "b")
+    assert scope.cancelled_caught
+    first = await node.asked()
+    nursery.start_soon(node.publish, "c")
+    assert (len(first), await node.asked()) == (1, [])
+    node.answer(first)
+    node.answer(await node.asked())
+    await trio.testing.wait_all_tasks_blocked()
+    assert node.outcomes == [[outcome(2)]]
+
+
+# Subscribing
+
+
+async def test_a_subscription_is_entered_with_its_verdict(nursery: trio.Nursery) -> None:
+    """Asked for with its filter and window; items come in; leaving the block unsubscribes."""
+    node, entered, leave = Node(), list[Subscription](), trio.Event()
+
+    @nursery.start_soon
+    async def subscribe() -> None:
+        async with node.peer.subscribe("price > :p", params={"p": 3}, replay=True, window=8) as subscription:
+            entered.append(subscription)
+            await leave.wait()
+
+    (command,) = await node.asked()
+    assert command == SubscribeCommand(1, parse_filter("price > 3"), replay=True, window=8)
+    assert entered == []
+    node.judge(command, VerdictStatus.ACCEPTED)
+    await trio.testing.wait_all_tasks_blocked()
+    (subscription,) = entered
+    assert node.peer.subscriptions == (subscription,)
+    assert (subscription.id, subscription.verdict.status) == (ID, VerdictStatus.ACCEPTED)
+    node.peer.notified(Notify(ID, event_of("t")))
+    node.peer.notified(NotifyGap(ID, 2, "spool_full"))
+    assert await subscription.take_all() == [Notification(event_of("t")), Gap(2, "spool_full")]
+    leave.set()
+    assert await node.asked() == [TookCommand(ID, 1), UnsubscribeCommand(2, ID)]
+    assert not node.peer.subscriptions
+
+
+async def test_a_better_verdict_reaches_the_application(nursery: trio.Nursery) -> None:
+    """As an item, and as the subscription's verdict."""
+    node, seen = Node(), list[object]()
+
+    @nursery.start_soon
+    async def subscribe() -> None:
+        async with node.peer.subscribe(Filter()) as subscription:
+            seen.append(await subscription.take())
+            seen.append(subscription.verdict)
+
+    (command,) = await node.asked()
+    node.judge(command, VerdictStatus.ACCEPTED)
+    await trio.testing.wait_all_tasks_blocked()
+    node.judge(command, VerdictStatus.STABLE)
+    await trio.testing.wait_all_tasks_blocked()
+    assert seen == [SubscribeVerdict(ID, VerdictStatus.STABLE)] * 2
+
+
+async def test_items_of_two_subscriptions_are_kept_apart(nursery: trio.Nursery) -> None:
+    """Whichever verdict came first."""
+    node, entered = Node(), dict[SubscriptionId, Subscription]()
+
+    async def subscribe() -> None:
+        async with node.peer.subscribe(Filter()) as subscription:
+            entered[subscription.id] = subscription
+            await trio.sleep_forever()
+
+    nursery.start_soon(subscribe)
+    nursery.start_soon(subscribe)
+    first, second = await node.asked()
+    node.judge(second, VerdictStatus.STABLE, OTHER_ID)
+    node.judge(first, VerdictStatus.STABLE)
+    node.peer.notified(Notify(OTHER_ID, event_of("other")))
+    node.peer.notified(Notify(ID, event_of("one")))
+    await trio.testing.wait_all_tasks_blocked()
+    assert await entered[ID].take() == Notification(event_of("one"))
+    assert await entered[OTHER_ID].take() == Notification(event_of("other"))
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_refusal_is_raised_with_advice(nursery: trio.Nursery) -> None:
+    """And the subscription is nobody's any more."""
+    node = Node()
+
+    @nursery.start_soon
+    async def subscribe() -> None:
+        with pytest.raises(SubscriptionRefused, match="ask for less"):
+            async with node.peer.subscribe(Filter()):
+                pytest.fail("it was refused")
+
+    (command,) = await node.asked()
+    node.judge(command, VerdictStatus.REFUSED)
+    await trio.testing.wait_all_tasks_blocked()
+    assert node.peer.subscriptions == ()
+
+
+async def test_giving_up_before_the_verdict_unsubscribes_later(nursery: trio.Nursery) -> None:
+    """The node cannot end what has no name yet; with the verdict it has one, and is ended at once."""
+    node, scope = Node(), trio.CancelScope()
+
+    @nursery.start_soon
+    async def subscribe() -> None:
+        with scope:
+            async with node.peer.subscribe(Filter()):
+                pytest.fail("there was no verdict")
+
+    (command,) = await node.asked()
+    scope.cancel()
+    assert await node.asked() == []
+    node.judge(command, VerdictStatus.STABLE)
+    assert await node.asked() == [UnsubscribeCommand(2, ID)]
+    assert node.peer.subscriptions == ()
+
+
+async def test_what_comes_for_an_ended_subscription_is_dropped(nursery: trio.Nursery) -> None:
+    """It was on its way, and so was the node's last word on it."""
+    node = Node()
+
+    @nursery.start_soon
+    async def subscribe() -> None:
+        async with node.peer.subscribe(Filter()):
+            pass
+
+    (command,) = await node.asked()
+    node.judge(command, VerdictStatus.STABLE)
+    assert await node.asked() == [UnsubscribeCommand(2, ID)]
+    node.peer.notified(Notify(ID, event_of("t")))
+    node.peer.notified(NotifyGap(ID, 1, "spool_full"))
+    node.peer.replied(Reply(2, SubscribeVerdict(ID, VerdictStatus.STABLE)))
+    assert await node.asked() == []
+
+
+async def test_what_cannot_be_asked_for_is_refused_at_once() -> None:
+    """A filter that is none, a window that takes nothing: the node hears of neither."""
+    node = Node()
+    with pytest.raises(FilterError):
+        async with node.peer.subscribe("price >"):
+            pytest.fail("that is no filter")
+    with pytest.raises(BadContent, match="give 1 or more"):
+        async with node.peer.subscribe(Filter(), window=0):
+            pytest.fail("that is no window")
+    assert await node.asked() == []
+
+
+# Looking
+
+
+async def test_readiness_can_be_waited_for(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    """For as long as it takes."""
+    node, ready = Node(), trio.Event()
+    node.status = UNREADY
+
+    @nursery.start_soon
+    async def wait() -> None:
+        await node.peer.wait_ready()
+        ready.set()
+
+    await trio.sleep(60)
+    assert not ready.is_set()
+    assert node.peer.status() == UNREADY
+    node.status = STATUS
+    await ready.wait()

@@ -1,0 +1,34 @@
+"""The package's front door: everything it promises is there, and importing it costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import p2psub
+
+
+@pytest.mark.parametrize("name", p2psub.__all__)
+def test_every_promised_name_is_there(name: str) -> None:
+    """Loaded when it is first asked for."""
+    assert getattr(p2psub, name).__name__ == name
+
+
+def test_every_name_with_a_home_is_promised() -> None:
+    """And the other way round: there is one list of names, written twice for the type checker."""
+    assert sorted(p2psub._HOMES) == sorted(p2psub.__all__)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    """As of any module."""
+    with pytest.raises(AttributeError, match="no attribute 'Broker'"):
+        p2psub.Broker  # noqa: B018
+
+
+def test_importing_the_package_loads_no_runtime() -> None:
+    """A command that only prints its help, or a program that only wants a type, waits for nothing."""
+    program = "import sys, p2psub; print(sorted(m for m in sys.modules if m.split('.')[0] in ('trio', 'msgspec')))"
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert said.stdout == "[]\n"
