@@ -108,6 +108,8 @@ class PubSubConfig:
     """Discharged events kept for replay, in memory."""
     outbox_events_max: int = 10_000
     """Unacknowledged events a publisher may have."""
+    at_most_once_trace_every: int = 1
+    """One `at_most_once` event in so many is traced whole, the others are counted; the same for all nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@
     node <----- EnrolGrant or EnrolRefused
 
 A newcomer trusts nobody yet, and any enrolled node could pose as the bootstrap to get hold of its token. So in the TLS
-of an EnrolAsk the bootstrap shows the CA's own certificate, whose fingerprint the token names. A RenewAsk travels over
-TLS between two nodes. Asking again is harmless: the same key gets the same id.
+of both the bootstrap shows the CA's own certificate, whose fingerprint the token names; to renew, the node shows its
+own. Asking again is harmless: the same key gets the same id.
 """
 
 from __future__ import annotations

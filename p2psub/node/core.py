@@ -223,6 +223,7 @@ class NodeCore:
         cores.routing.tick()
         cores.publishing.tick()
         cores.delivery.tick()
+        cores.sampling.tick()
 
     def _watch(self) -> None:
         """Watch whose silence matters to our role; act on the verdicts."""
@@ -247,6 +248,11 @@ class NodeCore:
         self._cores.owning.on_delivered(peer, delivered)
 
     # Being asked
+
+    @property
+    def backlog(self) -> int:
+        """Messages that wait for their links."""
+        return self._cores.egress.queued
 
     def _role(self) -> Role:
         election, me = self._cores.election, self._step.me.id

@@ -32,6 +32,7 @@ from p2psub.pubsub.owning import Owning
 from p2psub.pubsub.permits import Permits
 from p2psub.pubsub.publishing import Publishing
 from p2psub.pubsub.routing import Routing
+from p2psub.pubsub.sampling import Sampling
 from p2psub.pubsub.settlement import Settlement
 from p2psub.pubsub.tenure import Tenure
 from p2psub.queueing.fcfs import FirstComeFirstServed
@@ -64,6 +65,7 @@ class Cores:
     routing: Routing
     publishing: Publishing
     delivery: Delivery
+    sampling: Sampling
 
     def enter_cluster(self, cluster: ClusterId) -> None:
         """Everything a member holds belongs to one cluster."""
@@ -119,7 +121,8 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights) -> 
     routing = Routing(step, changes, directory, election, contact_of)
     casts = Casts(step, config.cube, cube, directory, liveness, _LocalPart(settlement, routing))
     settlement.casts = routing.casts = casts
-    owning = Owning(step, config.pubsub, tenure, election, permits, contact_of)
+    sampling = Sampling(step, config.pubsub.at_most_once_trace_every)
+    owning = Owning(step, config.pubsub, tenure, election, permits, sampling, contact_of)
     interests = Interests(step, config.pubsub, tenure, election, policy, owning.replay)
     owning.matchmaking = Matchmaking(step, config.pubsub, tenure, interests, owning.store)
     holders = config.ring.successors + 1
@@ -146,8 +149,9 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights) -> 
         deeds=owning.deeds,
         owning=owning,
         routing=routing,
-        publishing=Publishing(step, config.pubsub, tenure.owner_of, lookups),
-        delivery=Delivery(step, config.pubsub, election),
+        publishing=Publishing(step, config.pubsub, tenure.owner_of, lookups, sampling),
+        delivery=Delivery(step, config.pubsub, election, sampling),
+        sampling=sampling,
     )
 
 

@@ -17,6 +17,7 @@ from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStat
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
+from p2psub.pubsub.sampling import Sampling
 
 
 @dataclass(slots=True)
@@ -40,10 +41,11 @@ class _Wanted:
 class Delivery:
     """All subscriptions of this process, and what they have been given."""
 
-    def __init__(self, step: Step, config: PubSubConfig, election: Election) -> None:
+    def __init__(self, step: Step, config: PubSubConfig, election: Election, sampling: Sampling) -> None:
         self._step = step
         self._config = config
         self._election = election
+        self._sampling = sampling
         self._tick = 0
         self._sequence = 0
         self._wanted: dict[SubscriptionId, _Wanted] = {}
@@ -186,7 +188,10 @@ class Delivery:
         id_ = wanted.record.id
         self._tell_gap(wanted)
         wanted.window -= 1
-        self._step.record(Kind.DELIVER, event=event.id, subscription=id_, digest=content_hash(event))
+        if self._sampling.takes(event):
+            self._step.record(Kind.DELIVER, event=event.id, subscription=id_, digest=content_hash(event))
+        else:
+            self._sampling.count(Kind.DELIVER)
         self._step.effects.append(Notify(id_, event))
 
     def _tell_gap(self, wanted: _Wanted) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from p2psub.config import PubSubConfig
 from p2psub.model.changes import Vector, lowest_common
-from p2psub.model.content import Timed
+from p2psub.model.content import Event, Timed
 from p2psub.model.ids import ClusterId, Contact, EventId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchAsk, MatchSay, Obligation
@@ -63,6 +63,18 @@ class Matchmaking:
     def forget_leases(self) -> None:
         """A new table: what is claimed of its owners may have come to a shard that was called empty before."""
         self._empty_until_us.clear()
+
+    def at_once(self, event: Event) -> list[Obligation] | None:
+        """Everybody who wants the event, if nobody else must be asked; else None."""
+        found = self._interests.match(event.key, event)
+        for shard in range(self._config.shards):
+            if self._empty_until_us.get(shard, 0) > self._step.now:
+                continue
+            key = self._interests.shard_key(shard)
+            if not self._tenure.serves(key):
+                return None
+            found += [match for match in self._interests.match(key, event) if match not in found]
+        return found
 
     def gather(self, timed: Timed, publisher: Contact) -> None:
         """Find everybody who wants the event, then call `matched`."""

@@ -34,6 +34,7 @@ from p2psub.overlay.election import Election
 from p2psub.pubsub.deeds import Deeds, Held
 from p2psub.pubsub.matchmaking import Gathering, Matchmaking
 from p2psub.pubsub.permits import Permits
+from p2psub.pubsub.sampling import Sampling
 from p2psub.pubsub.spool import Spool
 from p2psub.pubsub.tenure import Tenure
 from p2psub.queueing.retention import Recent
@@ -52,6 +53,7 @@ class Owning:
         tenure: Tenure,
         election: Election,
         permits: Permits,
+        sampling: Sampling,
         contact_of: Callable[[NodeId], Contact | None],
     ) -> None:
         self._step = step
@@ -59,6 +61,7 @@ class Owning:
         self._tenure = tenure
         self._election = election
         self._permits = permits
+        self._sampling = sampling
         self._contact_of = contact_of
         self._tick = 0
         self._attempt = 0
@@ -89,6 +92,11 @@ class Owning:
             hint = owner if owner is not None and owner.id != self._step.me.id else None
             self._step.send(peer, NotOwner(event.id, hint))
             return
+        if event.guarantee is Guarantee.AT_MOST_ONCE:
+            owed = self.matchmaking.at_once(event)
+            if owed is not None:
+                self._pass_on(publish.timed, owed)
+                return
         held = next(iter(self.deeds.all_of_event(event.id)), None)
         if event.id in self._outcomes:
             self._repeat(peer, event)
@@ -114,15 +122,25 @@ class Owning:
         event = gathering.timed.event
         age = Micros(gathering.timed.age_us + self._step.now - gathering.started_us)
         owed = tuple(gathering.matches)
-        self._step.record(Kind.MATCH, event=event.id, count=len(owed), reason=event.guarantee.value)
         if event.guarantee is Guarantee.AT_MOST_ONCE:
-            self._dispatch(Timed(event, age), list(owed))
+            self._pass_on(Timed(event, age), list(owed))
             return
+        self._step.record(Kind.MATCH, event=event.id, count=len(owed), reason=event.guarantee.value)
         vector = gathering.vector()
         deed = Deed(deed_id(event.id, owed), Timed(event, age), owed, len(owed), vector, gathering.publisher)
         held = self.deeds.take(deed, Kind.STORE)
         held.is_asked = True
         self.deeds.replicate(held)
+
+    def _pass_on(self, timed: Timed, owed: list[Obligation]) -> None:
+        """At most once: straight through, and forgotten."""
+        event = timed.event
+        if self._sampling.takes(event):
+            self._step.record(Kind.MATCH, event=event.id, count=len(owed), reason=event.guarantee.value)
+        else:
+            self._sampling.count(Kind.MATCH)
+        if owed:
+            self._dispatch(timed, owed)
 
     def copied(self, held: Held) -> None:
         """One more durable copy."""

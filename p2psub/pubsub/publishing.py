@@ -21,6 +21,7 @@ from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
+from p2psub.pubsub.sampling import Sampling
 
 _REDIRECTS_MAX = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
@@ -42,12 +43,18 @@ class Publishing:
     """Unacknowledged events."""
 
     def __init__(
-        self, step: Step, config: PubSubConfig, owner_of: Callable[[Key], Contact | None], lookups: Lookups
+        self,
+        step: Step,
+        config: PubSubConfig,
+        owner_of: Callable[[Key], Contact | None],
+        lookups: Lookups,
+        sampling: Sampling,
     ) -> None:
         self._step = step
         self._config = config
         self._owner_of = owner_of
         self._lookups = lookups
+        self._sampling = sampling
         self._tick = 0
         self._sequence = 0
         self._outbox: dict[EventId, _Waiting] = {}
@@ -60,7 +67,10 @@ class Publishing:
         self._sequence += 1
         id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
         event = Event(id_, command.topic, command.attributes, command.body, command.retain_us, command.guarantee)
-        self._step.record(Kind.PUBLISH, event=id_, digest=content_hash(event), published=event)
+        if self._sampling.takes(event):
+            self._step.record(Kind.PUBLISH, event=id_, digest=content_hash(event), published=event)
+        else:
+            self._sampling.count(Kind.PUBLISH)
         if len(self._outbox) >= self._config.outbox_events_max:
             self._step.record(Kind.DROP, event=id_, reason="outbox_full")
             self._step.effects.append(Reply(command.number, PublishOutcome(id_, 0, 0)))

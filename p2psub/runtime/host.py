@@ -6,13 +6,13 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import trio
 
-from p2psub.config import NodeConfig
+from p2psub.config import NodeConfig, PubSubConfig
 from p2psub.model.effects import LeaveCommand
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
@@ -34,6 +34,9 @@ from p2psub.runtime.trace_writer import TraceWriter
 CLOSING_S_MAX = 20.0
 LEAVE_S_MAX = 10.0
 LEAVE_POLL_S = 0.05
+
+NODE = NodeConfig(pubsub=PubSubConfig(at_most_once_trace_every=64))
+"""What a peer goes by where nobody decides otherwise: as the simulator, but with a sample of what promises nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class PeerConfig:
     traces: bool = True
     leaves: bool = True
     """Whether it gives away what it holds before it goes; else it is missed like one that crashed."""
-    node: NodeConfig = field(default_factory=NodeConfig)
+    node: NodeConfig = NODE
 
 
 @asynccontextmanager
@@ -105,7 +108,7 @@ class Host:
         me = Contact(identity.passport.id, address)
         inbox = self._inbox = Inbox()
         self._links = Links(Self(identity.enrolment.overlay, me, store.incarnation), transport, inbox, identity.denied)
-        self.peer = Peer(inbox, self.status)
+        self.peer = Peer(inbox, self.status, lambda: self._core.backlog)
         self._core = NodeCore(
             me,
             store.incarnation,

@@ -23,7 +23,8 @@ class Inbox:
     def put_nowait(self, item: Input) -> None:
         """Put an input that comes from our own side."""
         self._waiting.append(item)
-        self._idle.unpark_all()
+        if len(self._waiting) == 1:
+            self._idle.unpark_all()
 
     async def put(self, item: Input) -> None:
         """Put an input of a peer's, when there is room."""

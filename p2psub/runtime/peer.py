@@ -32,6 +32,11 @@ UNACKNOWLEDGED_MAX = 5_000
 
 READY_POLL_S = 0.1
 
+PACE_EVENTS = 256
+PACE_S = 0.001
+BACKLOG_MAX = 4096
+"""Messages that may wait for the node's links before a publisher waits too: a fifth of one link's queue."""
+
 
 class SubscriptionRefused(P2psubError):
     """The overlay does not take the subscription."""
@@ -61,9 +66,10 @@ class _Publishing:
 class Peer:
     """A running peer. Made by `open_peer`."""
 
-    def __init__(self, inbox: Inbox, status: Callable[[], PeerStatus]) -> None:
+    def __init__(self, inbox: Inbox, status: Callable[[], PeerStatus], backlog: Callable[[], int]) -> None:
         self._inbox = inbox
         self._status = status
+        self._backlog = backlog
         self._number = 0
         self._publishing: dict[int, tuple[_Publishing, int]] = {}
         self._full = trio.lowlevel.ParkingLot()
@@ -109,12 +115,21 @@ class Peer:
             draft.check()
         publishing = _Publishing(len(drafts))
         for index, draft in enumerate(drafts):
+            if index % PACE_EVENTS == 0:
+                await self._pace(is_long=index > 0)
             while len(self._publishing) >= UNACKNOWLEDGED_MAX:
                 await self._full.park()
             number = self._next_number()
             self._publishing[number] = (publishing, index)
             self._inbox.put_nowait(_command(number, draft))
         return await publishing.wait()
+
+    async def _pace(self, *, is_long: bool) -> None:
+        """Let the links keep up: what promises nothing is not acknowledged, and would be dropped at a full queue."""
+        if is_long:
+            await trio.lowlevel.checkpoint()
+        while self._backlog() > BACKLOG_MAX:
+            await trio.sleep(PACE_S)
 
     # Subscribing
 

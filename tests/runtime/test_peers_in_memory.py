@@ -49,7 +49,7 @@ class MemoryPeer:
         self.inbox = Inbox()
         self.transport = network.transport(me)
         self.links = Links(Self(OVERLAY, me, start), self.transport, self.inbox)
-        self.peer = Peer(self.inbox, self.status)
+        self.peer = Peer(self.inbox, self.status, lambda: 0)
         # A disk that a later start reads must not change under the core that reads it.
         durable = {room: dict(rows) for room, rows in disk.items()}
         self.core = NodeCore(me, start, CONFIG, Random(me.id), durable, contacts, ClusterId("blue"))

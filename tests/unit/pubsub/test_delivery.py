@@ -20,6 +20,7 @@ from p2psub.model.messages.pubsub import Deliver, Delivered, Subscribe, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.overlay.election import Election
 from p2psub.pubsub.delivery import Delivery
+from p2psub.pubsub.sampling import Sampling
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -47,7 +48,7 @@ class Subscriber:
         self.election = Election(self.step, CONFIG.cluster)
         if follows:
             self.election.follow(CLUSTER, epoch(1, 1), RULER)
-        self.core = Delivery(self.step, CONFIG.pubsub, self.election)
+        self.core = Delivery(self.step, CONFIG.pubsub, self.election, Sampling(self.step, 1))
 
     def subscribe(self, window: int = 100, *, status: VerdictStatus | None = VerdictStatus.STABLE) -> None:
         """Subscribe, and get a verdict if one is given."""

@@ -12,6 +12,7 @@ from p2psub.model.messages.ring import Found, Lookup
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.records import Kind
 from p2psub.pubsub.publishing import Publishing
+from p2psub.pubsub.sampling import Sampling
 from tests.unit.bench import CLUSTER, CONFIG, TICK_US, at, effects_of, node_at, records_of, sent, sent_of, tick
 from tests.unit.overlay.rings import Exchange
 
@@ -24,7 +25,7 @@ class Publisher:
     def __init__(self, config: PubSubConfig = CONFIG.pubsub, owner: Contact | None = None) -> None:
         peer = Exchange([1, 64, 128]).peers[node_at(1)]
         self.step, self.lookups = peer.step, peer.lookups
-        self.core = Publishing(self.step, config, lambda _: owner, self.lookups)
+        self.core = Publishing(self.step, config, lambda _: owner, self.lookups, Sampling(self.step, 1))
 
     def publish(self, number: int = 1, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) -> None:
         # A key that lies behind 64, so that somebody must be asked for its owner.

@@ -49,7 +49,8 @@ class Node:
     def __init__(self) -> None:
         self.inbox = Inbox()
         self.status: PeerStatus = STATUS
-        self.peer = Peer(self.inbox, lambda: self.status)
+        self.backlog = 0
+        self.peer = Peer(self.inbox, lambda: self.status, lambda: self.backlog)
         self.outcomes: list[list[PublishOutcome]] = []
 
     async def publish(self, *topics: str) -> None:
@@ -159,6 +160,23 @@ async def test_an_application_that_gives_up_leaves_its_place(
     node.answer(await node.asked())
     await trio.testing.wait_all_tasks_blocked()
     assert node.outcomes == [[outcome(2)]]
+
+
+async def test_publisher_waits_while_the_links_cannot_keep_up(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A full queue would drop what is not promised; so it is not filled."""
+    node = Node()
+    node.backlog = peer_module.BACKLOG_MAX + 1
+    nursery.start_soon(node.publish, "a")
+    with trio.move_on_after(5.0):
+        await trio.sleep_forever()
+    assert node.inbox.take() == []
+    node.backlog = 0
+    await trio.sleep(1.0)
+    node.answer(node.inbox.take())
+    await trio.testing.wait_all_tasks_blocked()
+    assert node.outcomes == [[outcome(1)]]
 
 
 # Subscribing

@@ -1,0 +1,35 @@
+"""What is traced: every promised event whole, of the others a sample, and the number of the rest."""
+
+from __future__ import annotations
+
+from p2psub.model.content import Guarantee
+from p2psub.model.records import Kind
+from p2psub.pubsub.sampling import Sampling
+from tests.unit.bench import event_of, records_of, step_at
+
+FREE = Guarantee.AT_MOST_ONCE
+
+
+def test_promised_event_is_always_traced() -> None:
+    """The audit of the promise has to see each of them."""
+    sampling = Sampling(step_at(1), 64)
+    assert all(sampling.takes(event_of("t", n)) for n in range(200))
+
+
+def test_every_node_draws_the_same_sample_of_the_others() -> None:
+    """So a sampled event's whole way can be followed."""
+    one, other = Sampling(step_at(1), 4), Sampling(step_at(2), 4)
+    drawn = [n for n in range(1, 13) if one.takes(event_of("t", n, guarantee=FREE))]
+    assert drawn == [n for n in range(1, 13) if other.takes(event_of("t", n, guarantee=FREE))] == [4, 8, 12]
+
+
+def test_rest_is_counted_and_told_at_the_tick() -> None:
+    """By kind, and once."""
+    step = step_at(1)
+    sampling = Sampling(step, 4)
+    for kind in (Kind.PUBLISH, Kind.PUBLISH, Kind.DELIVER):
+        sampling.count(kind)
+    sampling.tick()
+    sampling.tick()
+    told = [(r.kind, r.reason, r.count) for r in records_of(step, Kind.PUBLISH, Kind.DELIVER)]
+    assert told == [(Kind.PUBLISH, "untraced", 2), (Kind.DELIVER, "untraced", 1)]
