@@ -6,8 +6,7 @@ INSTALLED := $(VENV)/.installed
 .PHONY: demo test clean
 
 demo: $(INSTALLED)
-	@echo "Peers do not run as processes yet: this is the same node code in a simulated overlay, with crashes, cuts and loss."
-	$(VENV)/bin/p2psub sim overlay --clusters 4 --members 6 --seconds 150 --seeds 0..1 --faults crash,partition,loss
+	$(VENV)/bin/p2psub demo
 
 test: $(INSTALLED)
 	$(VENV)/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal

@@ -100,7 +100,7 @@ class NodeCore:
             cube.VectorOffer: cores.antientropy.on_vector_offer,
             cube.ChangeBatch: cores.antientropy.on_change_batch,
             cube.SplitAsk: cores.cube.on_split_ask,
-            cube.SplitGrant: cores.cube.on_split_grant,
+            cube.SplitGrant: ruling.on_split_grant,
             cube.SplitRefused: cores.cube.on_split_refused,
             cube.Filled: cores.cube.on_filled,
             casts.ChangeCast: cores.casts.on_cast,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, NotSuperNode, Reign, Report
-from p2psub.model.messages.cube import CubeReport
+from p2psub.model.messages.cube import CubeReport, SplitGrant
 from p2psub.model.messages.pubsub import Subscribe
 from p2psub.model.records import Kind
 from p2psub.node.cores import Cores
@@ -193,6 +193,14 @@ class Ruling:
             cores.settlement.is_complete = True
             if grants.table is not None and all(grants.vector.get(s, 0) >= n for s, n in granted.vector):
                 cores.cube.report_filled(giver)
+
+    def on_split_grant(self, peer: Contact, grant: SplitGrant) -> None:
+        """We are promised a place: go on at once, the first time that we hear it."""
+        cube = self._cores.cube
+        is_first = cube.granted is None
+        cube.on_split_grant(peer, grant)
+        if is_first and cube.granted is not None and self.grants is not None:
+            self._seek_place(self.grants)
 
     def on_cube_report(self, peer: Contact, report: CubeReport) -> None:
         """A neighbour compares directories and changes with us."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from p2psub.model.graycode import Prefix, overlaps, owns_label, padded_flip
-from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.ids import ClusterId, Contact, digest_of
 from p2psub.model.places import Entry, Standing
 
 
@@ -69,11 +69,15 @@ class Directory:
             merged = told if known is None else _newer_halves(known, told)
             if merged != known:
                 self._entries[told.cluster] = merged
-                changed.append(merged)
-        if changed:
-            self._digest = self._present = self._by_prefix = None
-            self._neighbours.clear()
+                self._forget_derived()
+                # Sizes travel along but are no news: two nodes that differ in one alone would tell each other for ever.
+                if known is None or merged != msgspec.structs.replace(known, members=merged.members):
+                    changed.append(merged)
         return changed
+
+    def _forget_derived(self) -> None:
+        self._digest = self._present = self._by_prefix = None
+        self._neighbours.clear()
 
     def contacts_in(self, half: Prefix) -> list[Contact]:
         """Super-nodes that could take a cast for `half`."""
@@ -89,9 +93,16 @@ class Directory:
             ]
         return self._neighbours[own]
 
-    def shortest(self) -> Entry | None:
-        """The cluster whose prefix a newcomer should split: a shortest one, so that depth stays near log2 N."""
-        return min(self.present(), key=lambda entry: (len(entry.prefix), entry.prefix), default=None)
+    def shortest(self, newcomer: ClusterId) -> Entry | None:
+        """The cluster whose prefix a newcomer should split: a shortest one, so that depth stays near log2 N.
+
+        Newcomers choose different ones of equal length, so that their splits need not wait for each other.
+        """
+
+        def order(entry: Entry) -> tuple[int, bytes]:
+            return len(entry.prefix), digest_of(newcomer.encode(), entry.prefix.encode())
+
+        return min(self.present(), key=order, default=None)
 
 
 def _borders(own: Prefix, other: Prefix) -> bool:

@@ -160,20 +160,25 @@ class Hypercube:
     def on_directory_ask(self, peer: Contact, _: DirectoryAsk) -> None:
         self._step.send(peer, DirectorySay(self._directory.entries()))
 
-    def on_directory_say(self, _: Contact, said: DirectorySay) -> None:
+    def on_directory_say(self, peer: Contact, said: DirectorySay) -> None:
+        """Take what is newer; a super-node says back what the other does not know."""
         self._merge(list(said.entries))
+        told = Directory()
+        told.merge(said.entries)
+        if self._election.rules and told.digest != self._directory.digest:
+            self._step.send(peer, DirectorySay(self._directory.entries()))
 
     # Splits
 
     def ask_for_split(self, cluster: ClusterId) -> None:
         """A founder's beat: ask the owner of a shortest prefix, or tell it that we are filled."""
-        shortest = self._directory.shortest()
+        shortest = self._directory.shortest(cluster)
         if shortest is not None:
             self._step.send(shortest.super_node, SplitAsk(cluster, self._step.me))
 
     def on_split_ask(self, peer: Contact, ask: SplitAsk) -> None:
         entry, rules = self.entry, self._election.rules
-        shortest = self._directory.shortest()
+        shortest = self._directory.shortest(ask.cluster)
         known = self._directory.get(ask.cluster)
         busy = self.filling is not None and self.filling.cluster != ask.cluster
         if entry is None or not rules or shortest is None or len(shortest.prefix) < len(entry.prefix):

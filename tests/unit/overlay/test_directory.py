@@ -114,11 +114,19 @@ def test_newcomer_splits_a_shortest_prefix() -> None:
     """So that the cube stays flat; a lost cluster has nothing to give."""
     lost = entry("c", "1", standing=Standing.LOST)
     directory = directory_of([entry("b", "01"), entry("a", "00"), lost, entry("d", "10"), entry("e", "11")])
-    shortest = directory.shortest()
-    assert shortest is not None
-    assert shortest.cluster == "a"
+    directory.merge([entry("f", "110", version=2)])
+    chosen = {newcomer: directory.shortest(ClusterId(newcomer)) for newcomer in "pqrstuvwxyz"}
+    assert {found.cluster for found in chosen.values() if found is not None} == {"a", "b", "d", "e"}
     assert directory.vacant() == [lost]
-    assert Directory().shortest() is None
+    assert Directory().shortest(ClusterId("p")) is None
+
+
+def test_size_of_a_cluster_is_no_news() -> None:
+    """It travels along; but two super-nodes that differ in it alone would tell each other for ever."""
+    directory = directory_of([entry("a", "0")])
+    told = msgspec.structs.replace(entry("a", "0"), members=7)
+    assert directory.merge([told]) == []
+    assert directory.get(ClusterId("a")) == told
 
 
 def test_contacts_of_a_half_are_whoever_holds_labels_of_it() -> None:

@@ -279,3 +279,15 @@ def test_of_two_claims_the_weaker_gives_way() -> None:
     assert loser.cube.entry is None
     assert winner.cube.entry is not None
     assert loser.prefixes() == {"a": "1"}
+
+
+def test_super_node_says_back_what_the_other_does_not_know() -> None:
+    """Who tells an old directory may be the only neighbour that has not heard of our reign; and it ends there."""
+    seated = seat("a", "0", 10, entry("b", "1", 20))
+    sent(seated.step)
+    stale = [entry("b", "1", 20)]
+    seated.cube.on_directory_say(at(20), DirectorySay(tuple(stale)))
+    whole = DirectorySay(seated.directory.entries())
+    assert sent(seated.step) == [(at(20), whole)]
+    seated.cube.on_directory_say(at(20), whole)
+    assert sent(seated.step) == []

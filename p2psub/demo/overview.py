@@ -1,0 +1,72 @@
+"""The overlay as all of its living peers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import trio
+
+from p2psub.demo.controls import Controls
+from p2psub.demo.parts import Standing
+from p2psub.model.ids import ClusterId
+from p2psub.model.status import Role
+from p2psub.runtime.control.pages import StatusPage
+
+
+class Overview:
+    """What every peer, by name, said at about one time."""
+
+    def __init__(self, pages: Mapping[str, StatusPage]) -> None:
+        self._pages = pages
+
+    @property
+    def standings(self) -> dict[str, Standing]:
+        """Cluster and role of everybody who is in a cluster."""
+        rings = ((name, page.ring) for name, page in self._pages.items())
+        return {name: Standing(ring.cluster, ring.role) for name, ring in rings if ring.cluster is not None}
+
+    @property
+    def rulers(self) -> dict[ClusterId, str]:
+        """The id of each cluster's super-node."""
+        rings = (page.ring for page in self._pages.values())
+        return {ring.cluster: ring.id for ring in rings if ring.cluster is not None and ring.role is Role.SUPER_NODE}
+
+    @property
+    def super_nodes(self) -> int:
+        """How many peers rule."""
+        return sum(page.ring.role is Role.SUPER_NODE for page in self._pages.values())
+
+    @property
+    def ready(self) -> int:
+        """How many may be used."""
+        return sum(page.ready for page in self._pages.values())
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters have members."""
+        return len({standing.cluster for standing in self.standings.values()})
+
+    def is_formed(self, clusters: int) -> bool:
+        """Whether all are ready, and so many clusters have one super-node each that knows of all the others."""
+        cubes = [page.cube for page in self._pages.values() if page.ring.role is Role.SUPER_NODE]
+        knows_all = all(len(cube.clusters) == clusters for cube in cubes)
+        return self.ready == len(self._pages) and len(cubes) == len(self.rulers) == clusters and knows_all
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody owes anybody an event: then none can come a second time."""
+        queues = [page.queues for page in self._pages.values()]
+        return not any(queue.outbox or queue.undischarged for queue in queues)
+
+
+async def look(controls: Mapping[str, Controls]) -> Overview:
+    """Ask all peers at once."""
+    pages: dict[str, StatusPage] = {}
+
+    async def ask(name: str) -> None:
+        pages[name] = await controls[name].status()
+
+    async with trio.open_nursery() as nursery:
+        for name in controls:
+            nursery.start_soon(ask, name)
+    return Overview(pages)

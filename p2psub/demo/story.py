@@ -1,0 +1,82 @@
+"""What happens in a run, from the first process to the last: an overlay forms, works, loses peers, and is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import trio
+
+from p2psub.demo.controls import Controls
+from p2psub.demo.fleet import Fleet
+from p2psub.demo.formation import form, start_all
+from p2psub.demo.leash import leashed
+from p2psub.demo.overview import Overview
+from p2psub.demo.parts import assign_parts
+from p2psub.demo.plan import Plan
+from p2psub.demo.report import Report, make_report
+from p2psub.demo.rooms import Rooms
+from p2psub.demo.stages import Stages, Teller
+from p2psub.demo.traces import Span, Traced, count_records
+from p2psub.demo.traffic import Traffic
+from p2psub.model.ids import ClusterId
+from p2psub.runtime.driver import steady_us, wall_offset_us
+from p2psub.runtime.trace_files import read_segments
+
+
+class _Told(NamedTuple):
+    """What is known when the traffic has settled."""
+
+    traffic: Traffic
+    overview: Overview
+    rulers: dict[ClusterId, str]
+    """Who ruled before anybody was killed."""
+    span: Span
+
+
+async def run_demo(plan: Plan, rooms: Rooms, teller: Teller) -> Report:
+    """Run the whole story, with its files in these rooms. However it ends, no process of it is left."""
+    stages = Stages(teller)
+    with leashed() as group:
+        fleet = Fleet(rooms, group)
+        async with trio.open_nursery() as processes:
+            bootstrap = await start_all(plan, fleet, stages, processes)
+            told = await _tell(plan, rooms, fleet, stages)
+            with stages.stage("ending"):
+                await fleet.end(bootstrap)
+            processes.cancel_scope.cancel()
+    with stages.stage("counting"):
+        traced = await trio.to_thread.run_sync(_read_traces, rooms.peers, told.rulers, told.span)
+    traffic = told.traffic
+    figures = traffic.tally.figures()
+    return make_report(plan, told.overview, figures, traced, traffic.killed, stages.seconds, str(rooms.peers))
+
+
+async def _tell(plan: Plan, rooms: Rooms, fleet: Fleet, stages: Stages) -> _Told:
+    """What happens while all processes run."""
+    rng = Random(plan.seed)
+    controls: dict[str, Controls] = {}
+    async with AsyncExitStack() as stack:
+        for name in fleet.peers:
+            controls[name] = await stack.enter_async_context(Controls(name, rooms.peers / name))
+        formed = await form(plan, fleet, controls, stages)
+        first_us = _wall_us()
+        traffic = Traffic(plan, fleet, controls, stages, rng)
+        parts = assign_parts(formed.standings, plan, rng)
+        async with trio.open_nursery() as listening:
+            await traffic.subscribe(parts, listening)
+            await traffic.publish(parts)
+            overview = await traffic.settle()
+            listening.cancel_scope.cancel()
+    return _Told(traffic, overview, formed.rulers, Span(first_us, _wall_us()))
+
+
+def _wall_us() -> int:
+    return steady_us() + wall_offset_us()
+
+
+def _read_traces(directory: Path, rulers: Mapping[ClusterId, str], span: Span) -> Traced:
+    return count_records(read_segments(directory), rulers, span)
