@@ -9,11 +9,11 @@ from p2psub.casts.cast import Casts
 from p2psub.model.graycode import Prefix, sibling_half
 from p2psub.model.ids import Contact
 from p2psub.model.messages.casts import Custody, EventPayload, EventSummary
-from p2psub.model.messages.cube import CubeReport, SplitGrant
+from p2psub.model.messages.cube import CubeReport
 from p2psub.model.outcomes import Outcome
 from p2psub.node.ruling import Ruling
-from p2psub.overlay.hypercube import Hypercube
 from p2psub.pubsub.antientropy import AntiEntropy
+from p2psub.pubsub.grants import Grants
 from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_UNDER_FIRE
 from tests.mutants.mutant import mutant
 
@@ -56,18 +56,20 @@ def never_compares_changes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AntiEntropy, "on_cube_report", silent)
 
 
-@mutant("S1", on=CLUSTER_COMES_LATE, first=(6, 10, 14))
+@mutant("S1", on=CLUSTER_COMES_LATE, first=(6, 10))
 def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new cluster acts only when its owners hold every change fixed at the split. Here it acts at once."""
-    on_split_grant = Hypercube.on_split_grant
 
-    def filled(self: Hypercube, peer: Contact, grant: SplitGrant) -> None:
-        on_split_grant(self, peer, grant)
-        if self.granted is not None:
-            self.report_filled(peer)
+    def hasty(self: Ruling, grants: Grants) -> None:
+        cube, giver = self._cores.cube, self._cores.cube.giver()
+        if cube.granted is None or giver is None:
+            cube.ask_for_split(grants.cluster)
+        else:
+            self._cores.settlement.is_complete = True
+            cube.report_filled(giver)
 
     def at_once(self: Ruling) -> None:
         self._cores.settlement.is_complete = True
 
-    patch.setattr(Hypercube, "on_split_grant", filled)
+    patch.setattr(Ruling, "_seek_place", hasty)
     patch.setattr(Ruling, "_fill", at_once)

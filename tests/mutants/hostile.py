@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sims.scenarios.scenario import Scenario
 from sims.workloads.applications import Load
 
@@ -29,6 +31,9 @@ RINGS_PART = Scenario(
     load=_LOAD,
 )
 """Rings are cut into halves that both elect, and nothing else happens."""
+
+LONE_RING_PARTS = replace(RINGS_PART, clusters=1)
+"""The same with one ring, which no other cluster can tell of its other half."""
 
 RINGS_PART_AND_FALL = Scenario(
     clusters=2,

@@ -10,7 +10,7 @@ from p2psub.node.ruling import Ruling
 from p2psub.overlay.election import Election
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
-from tests.mutants.hostile import OWNERS_FALL, RINGS_PART, SMALL_RINGS
+from tests.mutants.hostile import LONE_RING_PARTS, OWNERS_FALL, RINGS_PART, SMALL_RINGS
 from tests.mutants.mutant import mutant
 
 RING = ("S8", "bound:ring_ideal")
@@ -59,7 +59,7 @@ def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ring, "_rectify", notified)
 
 
-@mutant(*RING, "S10", "bound:outbox", on=RINGS_PART)
+@mutant(*RING, "S10", "bound:outbox", on=LONE_RING_PARTS)
 def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     """Rule: a split ring and a split reign find each other through remembered contacts. Here nobody looks."""
     patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)
