@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from p2psub.cli import bootstrap, console, demo, filters, peer, pubsub, sim, status
+from p2psub.cli import bench, bootstrap, console, demo, filters, peer, pubsub, sim, status
 from p2psub.cli.exits import EXIT_CODES
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Peer-to-peer content-based publish/subscribe.")
@@ -18,6 +18,7 @@ for command in (pubsub.pub, pubsub.sub, console.console, status.status, status.r
 app.command("check-filter")(filters.check_filter)
 app.command()(demo.demo)
 app.add_typer(sim.app, name="sim")
+app.add_typer(bench.app, name="bench")
 
 
 @app.callback()

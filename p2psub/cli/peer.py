@@ -75,17 +75,31 @@ async def _run(config: PeerConfig, control_port: int, as_json: bool) -> None:
     import trio  # noqa: PLC0415
 
     from p2psub.runtime.control.server import serve_control  # noqa: PLC0415
+    from p2psub.runtime.garbage import spare_the_collector  # noqa: PLC0415
     from p2psub.runtime.host import open_peer  # noqa: PLC0415
 
+    # Before signals are for leaving: whoever waits for a bootstrap that does not answer can end that at once.
+    await _enrol(config)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with open_peer(config) as peer_, trio.open_nursery() as nursery:
             url = await nursery.start(serve_control, peer_, config.data, control_port)
+            spare_the_collector()
             _say(peer_.status(), as_json, control=url)
             nursery.start_soon(_tell_stages, peer_, as_json)
             async for _ in signals:
                 break
             print(f"{config.name} is leaving: it gives away what it holds", file=sys.stderr, flush=True)
             nursery.cancel_scope.cancel()
+
+
+async def _enrol(config: PeerConfig) -> None:
+    from p2psub.runtime.identifying import identify  # noqa: PLC0415
+    from p2psub.runtime.state import State  # noqa: PLC0415
+
+    state = State(config.data)
+    if config.token is not None and state.enrolment() is None:
+        print(f"{config.name} is enrolling at {config.bootstrap}", file=sys.stderr, flush=True)
+    await identify(state, config.bootstrap, config.token)
 
 
 async def _tell_stages(peer_: Peer, as_json: bool) -> None:

@@ -1,7 +1,7 @@
-"""Which events are traced whole. What promises nothing need not be traced one by one: a sample shows its way, a count
-its volume.
+"""Which events are traced whole.
 
-The sample is drawn by the event's number, so every node on its way draws the same.
+What promises nothing need not be traced one by one: a sample shows its way, a count its volume. The sample is drawn
+by the event's number, so every node on its way draws the same.
 """
 
 from __future__ import annotations

@@ -1,0 +1,82 @@
+"""An overlay to measure: a bootstrap in this process, and peers in processes of their own that form one ring."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from bootstrap.authority import Authority
+from bootstrap.service import Service, ServiceConfig
+from p2psub.bench.orders import Enter
+from p2psub.bench.workers import Crew, Worker
+from p2psub.model.ids import NodeId, Place
+from p2psub.model.rights import Rights
+
+CLUSTER: Final = "bench"
+TOKEN_S: Final = 3600
+LOOK_EVERY_S: Final = 0.1
+
+
+class Overlay:
+    """Peers of one cluster."""
+
+    def __init__(self, directory: Path, crew: Crew, bootstrap: str, token: str, traces: bool) -> None:
+        self._directory = directory
+        self._crew = crew
+        self._bootstrap = bootstrap
+        self._token = token
+        self._traces = traces
+        self.peers: list[Worker] = []
+        self._ids: dict[str, NodeId] = {}
+
+    def data_of(self, peer: Worker) -> Path:
+        """Where a peer keeps its certificate and all else."""
+        return self._directory / peer.name
+
+    async def add(self, *names: str) -> list[Worker]:
+        """Start peers; returns when all peers there are know each other as the owners of the ring."""
+        added = [await self._crew.hire(name, "p2psub.bench.peer") for name in names]
+        self.peers += added
+        async with trio.open_nursery() as nursery:
+            for peer in added:
+                nursery.start_soon(peer.tell, self._entry(peer))
+        while not await self._is_whole():
+            await trio.sleep(LOOK_EVERY_S)
+        return added
+
+    def _entry(self, peer: Worker) -> Enter:
+        return Enter(str(self.data_of(peer)), peer.name, self._bootstrap, self._token, CLUSTER, self._traces)
+
+    async def _is_whole(self) -> bool:
+        pictures = {peer.name: await peer.look() for peer in self.peers}
+        ids = {picture.id for picture in pictures.values()}
+        self._ids = {name: _id_of(picture.id) for name, picture in pictures.items()}
+        return all(picture.is_ready and set(picture.ring) == ids for picture in pictures.values())
+
+    def ids_of(self, peers: Sequence[Worker]) -> list[NodeId]:
+        """Who these are in the overlay."""
+        return [self._ids[peer.name] for peer in peers]
+
+
+def _id_of(text: str) -> NodeId:
+    return NodeId(Place(bytes.fromhex(text)))
+
+
+@asynccontextmanager
+async def open_overlay(directory: Path, crew: Crew, traces: bool) -> AsyncIterator[Overlay]:
+    """An overlay without peers, while the block runs."""
+    data = directory / "bootstrap"
+    authority = Authority.load_or_create(data, "bench")
+    try:
+        async with trio.open_nursery() as nursery:
+            me = await nursery.start(Service(ServiceConfig(data, "bench", "127.0.0.1:0"), authority, is_new=True).run)
+            token = authority.tokens.new(Rights(), True, TOKEN_S, time.time(), "bench")
+            yield Overlay(directory, crew, me.address, token, traces)
+            nursery.cancel_scope.cancel()
+    finally:
+        authority.close()

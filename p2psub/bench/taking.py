@@ -1,0 +1,84 @@
+"""Counts what comes out of a subscription."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import trio
+
+from p2psub.bench.content import AT_NS
+from p2psub.bench.orders import Take, Taken
+from p2psub.runtime.items import Gap, Notification
+from p2psub.runtime.subscription import Subscription
+
+
+class Tally:
+    """What was taken so far."""
+
+    __slots__ = ("_ages_ns", "_last_ns", "_missing", "_taken")
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._missing = 0
+        self._last_ns = 0
+        self._ages_ns: list[int] = []
+
+    @property
+    def total(self) -> int:
+        """Events that came, or were said to be missing."""
+        return self._taken + self._missing
+
+    def count(self, items: Sequence[Notification | Gap], now_ns: int) -> None:
+        """Items were taken together."""
+        gaps = [item for item in items if isinstance(item, Gap)]
+        self._taken += len(items) - len(gaps)
+        self._missing += sum(gap.count for gap in gaps)
+        self._last_ns = now_ns
+
+    def time(self, item: Notification | Gap, now_ns: int) -> None:
+        """Note how old an event is now."""
+        if isinstance(item, Notification):
+            made_ns = item.event.attributes[AT_NS]
+            assert isinstance(made_ns, int)
+            self._ages_ns.append(now_ns - made_ns)
+
+    def taken(self) -> Taken:
+        """The answer to the order."""
+        return Taken(self._taken, self._missing, self._last_ns, self._ages_ns)
+
+
+async def take(subscription: Subscription, order: Take) -> Taken:
+    """Carry the order out."""
+    tally = Tally()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_give_up, tally, order.patience_s, nursery.cancel_scope)
+        await (_one_by_one(subscription, order, tally) if order.one_by_one else _batches(subscription, order, tally))
+        nursery.cancel_scope.cancel()
+    return tally.taken()
+
+
+async def _batches(subscription: Subscription, order: Take, tally: Tally) -> None:
+    async for items in subscription.batches():
+        tally.count(items, time.monotonic_ns())
+        if tally.total >= order.count:
+            return
+
+
+async def _one_by_one(subscription: Subscription, order: Take, tally: Tally) -> None:
+    async for item in subscription:
+        now_ns = time.monotonic_ns()
+        tally.count([item], now_ns)
+        if order.is_timed:
+            tally.time(item, now_ns)
+        if tally.total >= order.count:
+            return
+
+
+async def _give_up(tally: Tally, patience_s: float, scope: trio.CancelScope) -> None:
+    """End the taking when nothing comes any more."""
+    before = -1
+    while tally.total > before:
+        before = tally.total
+        await trio.sleep(patience_s)
+    scope.cancel()

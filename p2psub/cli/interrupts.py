@@ -1,0 +1,43 @@
+"""Commands that a person may interrupt: the work is cancelled, cleans up, and the signal is the exit code."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import typer
+
+EXIT_SIGNAL: Final = 128
+"""Added to the number of the signal that ended us, as shells do."""
+
+T = TypeVar("T")
+
+
+def run_interruptible(work: Callable[[], Awaitable[T]]) -> T:
+    """Run it under trio; SIGINT and SIGTERM cancel it, and end the command once it has cleaned up."""
+    import trio  # noqa: PLC0415, `--help` must be quick
+
+    ended = trio.run(_run, work)
+    if isinstance(ended, signal.Signals):
+        raise typer.Exit(EXIT_SIGNAL + ended)
+    return ended
+
+
+async def _run(work: Callable[[], Awaitable[T]]) -> T | signal.Signals:
+    """What came of it, or what interrupted it."""
+    import trio  # noqa: PLC0415
+
+    outcome: list[T | signal.Signals] = []
+
+    async def do() -> None:
+        outcome.append(await work())
+        nursery.cancel_scope.cancel()
+
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(do)
+            async for number in signals:
+                outcome.append(signal.Signals(number))
+                nursery.cancel_scope.cancel()
+    return outcome[0]

@@ -1,0 +1,89 @@
+"""Benchmarks as a person runs them, but tiny: the figures are there and fit together; their size is no claim."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from p2psub.bench.report import FilteredReport, LinkReport
+from p2psub.bench.workers import WorkerEnded, open_crew
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = (sys.executable, "-c", "from p2psub.cli.bench import app; app()")
+
+
+def start(directory: Path, *options: str) -> subprocess.Popen[str]:
+    """The command with these options; its temporary files go into this directory."""
+    environment = {**os.environ, "TMPDIR": str(directory)}
+    return subprocess.Popen(
+        [*COMMAND, *options], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def report_of(directory: Path, *options: str) -> dict[str, Any]:
+    """What it prints; it must end well and leave no file behind."""
+    with start(directory, *options, "--json") as bench:
+        said, told = bench.communicate()
+    assert bench.returncode == 0, told
+    assert list(directory.iterdir()) == []
+    report: dict[str, Any] = json.loads(said)
+    return report
+
+
+def test_link_compares_the_product_with_a_bare_stream(tmp_path: Path) -> None:
+    """All rates, latencies and costs are positive, nothing is lost, ratios are what they say."""
+    report = report_of(tmp_path, "link", "--events=200", "--rounds=1", "--seconds=0.1")
+    assert set(report) == set(LinkReport.__struct_fields__)
+    assert report["lost"] == 0
+    figures = {name: value for name, value in report.items() if isinstance(value, float)}
+    assert not {name: value for name, value in figures.items() if value <= 0}
+    assert report["ratio"] == pytest.approx(report["events_per_s"] / report["bare_events_per_s"], abs=1e-4)
+    assert report["latency_ratio"] == pytest.approx(report["latency_p50_us"] / report["bare_latency_p50_us"], abs=0.01)
+    assert report["latency_p50_us"] <= report["latency_p99_us"]
+    assert report["bytes_per_event"] > report["settings"]["event_bytes"]
+    assert (len(report["rounds"]), len(report["effectively_once_rounds"])) == (1, 1)
+    assert report["settings"]["guarantee"] == "at_most_once"
+
+
+def test_filtered_delivers_one_percent_to_each(tmp_path: Path) -> None:
+    """Everything that was wanted came; and where the time went is written down if asked for."""
+    profile = tmp_path / "profile"
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    report = report_of(
+        temporary, "filtered", "--events=900", "--rounds=2", "--subscribers=2", "--profile", str(profile)
+    )
+    assert set(report) == set(FilteredReport.__struct_fields__)
+    assert (report["published"], report["delivered"], report["lost"]) == (1800, 36, 0)
+    assert report["cpu_us_per_event"] > report["publisher_cpu_us_per_event"] > 0
+    assert report["events_per_s"] > 0
+    assert report["bytes_per_event"] > 0
+    assert report["settings"]["is_profiled"] is True
+    names = {f"filtered-{peer}" for peer in ("publisher", "subscriber-0", "subscriber-1")}
+    assert {path.stem for path in profile.glob("*.txt")} == {path.stem for path in profile.glob("*.pstats")} == names
+
+
+def test_an_interrupted_benchmark_leaves_nothing(tmp_path: Path) -> None:
+    """No file; and the guard of its processes, who holds our pipe too, has ended them and itself."""
+    with start(tmp_path, "link") as bench:
+        assert bench.stderr is not None
+        assert "forming" in bench.stderr.readline()
+        bench.send_signal(signal.SIGTERM)
+        bench.communicate()
+    assert bench.returncode == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_process_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
+    """Whoever asks it something must know why there is no answer."""
+    async with open_crew(tmp_path) as crew:
+        worker = await crew.hire("nobody", "p2psub.bench.nobody")
+        with pytest.raises(WorkerEnded, match=r"(?s)nobody ended.*No module named"):
+            await worker.look()

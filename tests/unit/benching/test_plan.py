@@ -1,0 +1,43 @@
+"""A benchmark that cannot be run is refused before anything is started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from p2psub.bench.plan import FilteredPlan, LinkPlan
+from p2psub.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("events", {"events": 0}),
+        ("rounds", {"rounds": 0}),
+        ("at_once", {"at_once": 0}),
+        ("patience_s", {"patience_s": 0.0}),
+        ("silence_s", {"silence_s": -1.0}),
+        ("body", {"body_bytes": -1}),
+        ("seconds", {"seconds": 0.001}),
+        ("bare_times", {"bare_times": 0}),
+        ("effectively_once_events", {"effectively_once_events": 0}),
+    ],
+)
+def test_an_impossible_plan_names_its_field(field: str, options: dict[str, Any]) -> None:
+    """The error begins with what to change."""
+    with pytest.raises(ConfigError) as caught:
+        LinkPlan(**options)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("subscribers", [0, 51])
+def test_subscribers_are_few_enough_for_different_prices(subscribers: int) -> None:
+    """And there is at least one."""
+    with pytest.raises(ConfigError, match="subscribers"):
+        FilteredPlan(subscribers=subscribers)
+
+
+def test_latency_is_measured_at_the_rate_of_the_plan() -> None:
+    """200 events per second, for as long as asked."""
+    assert LinkPlan(seconds=1.5).timed_events == 300
