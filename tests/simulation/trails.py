@@ -116,6 +116,7 @@ def status(n: int, count: int = 5, **changes: Any) -> NodeStatus:
         "kept": (),
         "changes_digest": b"same",
         "active_subscriptions": (),
+        "left": False,
         "queued_messages": 0,
         "queued_messages_max": 7,
     }

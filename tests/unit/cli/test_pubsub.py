@@ -144,8 +144,9 @@ def test_no_peer_named_is_bad_input() -> None:
 
 
 def start_sub(peer: Served, *words: str) -> subprocess.Popen[str]:
-    """`p2psub sub` as a process of its own."""
-    code = "import typer; from p2psub.cli.pubsub import sub; typer.run(sub)"
+    """`p2psub sub` as a process of its own, with Ctrl-C as in a terminal, however these tests were started."""
+    terminal = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{terminal}; import typer; from p2psub.cli.pubsub import sub; typer.run(sub)"
     command = [sys.executable, "-c", code, "--data", str(peer.data), *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
