@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,16 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from p2psub.cli.advice import advised
+from p2psub.cli.interrupts import run_interruptible
 
 if TYPE_CHECKING:
     from p2psub.demo.plan import Plan
     from p2psub.demo.report import Report
-    from p2psub.demo.rooms import Rooms
-    from p2psub.demo.stages import Teller
 
 EXIT_BROKEN = 3
-EXIT_SIGNAL = 128
-"""Added to the number of the signal that ended us, as shells do."""
 
 
 def demo(
@@ -75,45 +71,22 @@ def demo(
 
 def _run_in(data: Path | None, plan: Plan, keep: bool) -> Report:
     """Run, and leave of the files what is wanted: the traces of a run that went well, all of one that did not."""
-    import trio  # noqa: PLC0415
-
     from p2psub.demo.rooms import Rooms  # noqa: PLC0415
+    from p2psub.demo.story import run_demo  # noqa: PLC0415
     from p2psub.demo.telling import telling  # noqa: PLC0415
 
     rooms = Rooms.make(data)
-    with telling(Console(stderr=True), time.monotonic) as teller:
-        teller.note(f"everything is in {rooms.root}")
-        ended = trio.run(_run, plan, rooms, teller)
-    if isinstance(ended, signal.Signals):
+    try:
+        with telling(Console(stderr=True), time.monotonic) as teller:
+            teller.note(f"everything is in {rooms.root}")
+            report = run_interruptible(lambda: run_demo(plan, rooms, teller))
+    except typer.Exit:
         if not keep:
             rooms.leave_nothing()
-        raise typer.Exit(EXIT_SIGNAL + ended)
-    if ended.is_sound and not keep:
+        raise
+    if report.is_sound and not keep:
         rooms.leave_traces()
-    return ended
-
-
-async def _run(plan: Plan, rooms: Rooms, teller: Teller) -> Report | signal.Signals:
-    """The report, or what interrupted it."""
-    import trio  # noqa: PLC0415
-
-    from p2psub.demo.story import run_demo  # noqa: PLC0415
-
-    ended: Report | signal.Signals | None = None
-
-    async def tell() -> None:
-        nonlocal ended
-        ended = await run_demo(plan, rooms, teller)
-        nursery.cancel_scope.cancel()
-
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(tell)
-            async for number in signals:
-                ended = signal.Signals(number)
-                nursery.cancel_scope.cancel()
-    assert ended is not None
-    return ended
+    return report
 
 
 def report_table(report: Report) -> Table:

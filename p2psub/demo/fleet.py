@@ -11,7 +11,7 @@ import trio
 from p2psub.demo.rooms import Rooms
 from p2psub.demo.running import Running
 
-COMMAND: Final = (sys.executable, "-c", "from p2psub.cli.main import app; app()")
+COMMAND: Final = (sys.executable, "-m", "p2psub")
 """`p2psub`, by the interpreter that runs us."""
 
 ENDING_S_MAX: Final = 20.0

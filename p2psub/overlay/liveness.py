@@ -69,7 +69,9 @@ class Liveness:
         self._watched = {}
         for contact in peers:
             if contact.id != self._step.me.id:
-                self._watched[contact.id] = before.get(contact.id) or _Watch(contact, self._tick)
+                watch = self._watched[contact.id] = before.get(contact.id) or _Watch(contact, self._tick)
+                # It may be back at another address.
+                watch.contact = contact
 
     def is_dead(self, peer: NodeId) -> bool:
         """Whether a watched peer was pronounced dead or unreachable and has not been heard since."""

@@ -155,3 +155,11 @@ def test_suspects_and_the_suspect_itself_are_no_witnesses() -> None:
     watch.tick(LIMITS.suspect_after_ticks)
     asked = {(to.id, message.suspect.id) for to, message in sent_of(watch.step, WitnessAsk)}
     assert asked == {(OTHER.id, PEER.id), (OTHER.id, WITNESS.id)}
+
+
+def test_peer_that_came_back_elsewhere_is_pinged_there() -> None:
+    """Its history stays, its old address does not."""
+    watch, moved = Watch(), Contact(PEER.id, "elsewhere:1")
+    watch.core.watch_only([moved])
+    watch.tick(LIMITS.ping_after_ticks)
+    assert {to for to, _ in sent_of(watch.step, Ping)} == {moved}
