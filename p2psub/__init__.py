@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from p2psub.errors import ConfigError, P2psubError
-    from p2psub.model.content import Event, Filter, Guarantee, Moment
+    from p2psub.model.content import Draft, Event, Filter, Guarantee, Moment
     from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
-    from p2psub.runtime.drafts import Draft
     from p2psub.runtime.host import PeerConfig, open_peer
     from p2psub.runtime.items import Gap, Notification
     from p2psub.runtime.peer import Peer
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ConfigError": "p2psub.errors",
-    "Draft": "p2psub.runtime.drafts",
+    "Draft": "p2psub.model.content",
     "Event": "p2psub.model.content",
     "Filter": "p2psub.model.content",
     "Gap": "p2psub.runtime.items",

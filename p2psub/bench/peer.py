@@ -28,8 +28,8 @@ from p2psub.bench.orders import (
 )
 from p2psub.bench.profiles import Notes
 from p2psub.bench.taking import take
+from p2psub.model.content import Draft
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.drafts import Draft
 from p2psub.runtime.garbage import spare_the_collector
 from p2psub.runtime.host import PeerConfig, open_peer
 from p2psub.runtime.peer import Peer

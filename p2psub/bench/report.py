@@ -16,6 +16,7 @@ from p2psub.bench.plan import Owner, Plan
 from p2psub.bench.stream import event_bytes
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import ID_BYTES, NodeId, Place
+from p2psub.model.seals import BATCH_MAX
 from p2psub.runtime.host import PeerConfig
 
 R = TypeVar("R", bound="LinkRound | FilteredRound")
@@ -25,7 +26,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Under which conditions figures were found."""
 
     guarantee: Guarantee
-    signatures: str = "none"
+    signatures: str = f"one for up to {BATCH_MAX} events, checked by every receiver"
     traces: bool
     at_most_once_traced: str
     """How many of the events without a promise are traced one by one."""

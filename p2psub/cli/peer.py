@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from p2psub.runtime.status import PeerStatus
 
 LOOK_EVERY_S = 0.2
+LOOK_WHEN_READY_S = 2.0
+"""A peer that is ready changes seldom, and a picture of it costs as much as a message."""
 
 
 def peer(
@@ -112,7 +114,7 @@ async def _tell_stages(peer_: Peer, as_json: bool) -> None:
         if now != told:
             told = now
             _say(status, as_json)
-        await trio.sleep(LOOK_EVERY_S)
+        await trio.sleep(LOOK_WHEN_READY_S if status.ready else LOOK_EVERY_S)
 
 
 def _say(status: PeerStatus, as_json: bool, **more: object) -> None:

@@ -19,7 +19,7 @@ from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
 from p2psub.cli.options import AsJson, Data
 from p2psub.cli.showing import event_text, gap_text, outcome_text, verdict_text
 from p2psub.cli.whereabouts import BadUsage, NoPeer, find_peer
-from p2psub.model.content import Guarantee
+from p2psub.model.content import Draft, Guarantee
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.runtime.control.bodies import (
     ASK_BYTES_MAX,
@@ -30,7 +30,7 @@ from p2psub.runtime.control.bodies import (
     SubscribeAsk,
     ask_of,
 )
-from p2psub.runtime.drafts import Draft
+from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.refusals import TooLarge
 from p2psub.runtime.values import values_to_json
 
@@ -83,7 +83,7 @@ def _read_ask(
         except OSError as error:
             raise BadUsage(f"cannot read {file}: {error.strerror}", "name a file that is there") from error
     draft = Draft(topic, read_assignments(assignments), content, retain_s, guarantee)
-    draft.check()
+    check_draft(draft)
     return ask_of(draft)
 
 

@@ -13,8 +13,9 @@ from p2psub.cli.status import cube_table, links_table, plain_table, queues_table
 from p2psub.cli.whereabouts import BadUsage
 from p2psub.console.session import Session
 from p2psub.console.words import split_body, split_words
+from p2psub.model.content import Draft
 from p2psub.runtime.control.bodies import SubscribeAsk, ask_of
-from p2psub.runtime.drafts import Draft
+from p2psub.runtime.drafts import check_draft
 
 Run = Callable[[Session, str], None]
 
@@ -76,7 +77,7 @@ def _publish(session: Session, rest: str) -> None:
         raise BadUsage("a topic is missing", "write: publish quotes/ACME price=12.5")
     topic, *assignments = words
     draft = Draft(topic, read_assignments(assignments), (body or "").encode())
-    draft.check()
+    check_draft(draft)
     outcome = session.client.publish(ask_of(draft))
     session.remember(topic)
     session.show(outcome_text(outcome))

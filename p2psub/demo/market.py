@@ -5,8 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from p2psub.model.content import Moment, Value
-from p2psub.runtime.drafts import Draft
+from p2psub.model.content import Draft, Moment, Value
 
 SYMBOLS: Final = ("ACME", "ACNE", "BOLT", "BORE", "CARE", "CORE", "DAWN", "DUSK")
 VENUES: Final = ("dark pool", "exchange", "over the counter")

@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 
 from p2psub.demo.market import NUMBER
 from p2psub.matching.linear import matches
-from p2psub.model.content import Event, Filter, Value
+from p2psub.model.content import Draft, Event, Filter, Value
 from p2psub.model.ids import ID_BYTES, EventId, NodeId, Place
-from p2psub.runtime.drafts import Draft
 
 _ANY_ID: Final = EventId(NodeId(Place(bytes(ID_BYTES))), 0, 0)
 """Matching does not look at it."""

@@ -17,9 +17,9 @@ from p2psub.demo.report import Killed
 from p2psub.demo.stages import LOOK_EVERY_S, Stages, patient
 from p2psub.demo.tally import Tally
 from p2psub.matching.language import parse_filter
+from p2psub.model.content import Draft
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.runtime.control.bodies import EventSay, StreamLine, SubscribeAsk, ask_of
-from p2psub.runtime.drafts import Draft
 from p2psub.runtime.values import values_from_json
 
 

@@ -63,13 +63,16 @@ class Passport(msgspec.Struct, frozen=True):
 _claims_decoder: Final = msgspec.msgpack.Decoder(Claims)
 
 
-def read_passport(certificate_der: bytes, ca_der: bytes, overlay: str, now_s: float) -> Passport:
-    """Verify a certificate and read it; CertificateRefused says what is wrong with it. `ca_der` is trusted."""
+def read_passport(certificate_der: bytes, ca_der: bytes, overlay: str, now_s: float | None) -> Passport:
+    """Verify a certificate and read it; CertificateRefused says what is wrong with it. `ca_der` is trusted.
+
+    Without `now_s` its dates do not matter: it may have been valid once.
+    """
     certificate = _parse(certificate_der)
     _check_issuer(certificate, x509.load_der_x509_certificate(ca_der))
-    if now_s < certificate.not_valid_before_utc.timestamp():
+    if now_s is not None and now_s < certificate.not_valid_before_utc.timestamp():
         raise CertificateRefused("not_yet_valid", "it is valid only later; check the clocks of both sides")
-    if now_s > certificate.not_valid_after_utc.timestamp():
+    if now_s is not None and now_s > certificate.not_valid_after_utc.timestamp():
         raise CertificateRefused("expired", "its owner must renew it at the bootstrap; check the clocks of both sides")
     # From here on these are words of our own CA; yet not every certificate it signed is a node's: it signed itself.
     public_key, claims = _particulars(certificate)

@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import stat
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -59,10 +60,15 @@ def derive_node_id(overlay: str, nonce: bytes, public_key: bytes) -> NodeId:
 def is_signed(content: bytes, signature: bytes, public_key: bytes) -> bool:
     """Whether the holder of this Ed25519 key signed the content."""
     try:
-        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, content)
+        _public_key(public_key).verify(signature, content)
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+@lru_cache(1024)
+def _public_key(public_key: bytes) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(public_key)
 
 
 def private_key_at(path: Path) -> Ed25519PrivateKey:

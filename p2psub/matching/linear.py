@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from p2psub.matching.matcher import Wanted
 from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
 from p2psub.model.content import Event, Filter, Subscription
 from p2psub.model.ids import SubscriptionId
@@ -29,6 +32,13 @@ class LinearMatcher:
     def match(self, event: Event) -> list[SubscriptionId]:
         content = content_of(event)
         return [subscription for subscription, wanted in self._filters.items() if satisfies(content, wanted)]
+
+    def match_many(self, events: Sequence[Event], indexes: Sequence[int], wanted: Wanted) -> None:
+        contents = [(index, content_of(events[index])) for index in indexes]
+        for subscription, filter_ in self._filters.items():
+            found = [index for index, content in contents if satisfies(content, filter_)]
+            if found:
+                wanted.setdefault(subscription, []).extend(found)
 
     def __len__(self) -> int:
         return len(self._filters)

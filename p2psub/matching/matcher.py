@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from p2psub.model.content import Event, Subscription
 from p2psub.model.ids import SubscriptionId
+
+Wanted = dict[SubscriptionId, list[int]]
+"""By subscription, the indexes of the events it wants."""
 
 
 class Matcher(Protocol):
@@ -21,6 +25,10 @@ class Matcher(Protocol):
 
     def match(self, event: Event) -> list[SubscriptionId]:
         """Who wants the event, in the order of first adding."""
+        ...
+
+    def match_many(self, events: Sequence[Event], indexes: Sequence[int], wanted: Wanted) -> None:
+        """Add to `wanted` who wants which of the events at these indexes."""
         ...
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ import msgspec
 
 from p2psub.model.ids import ClusterId, EventId, Key, Natural, SubscriptionId, key_of_shard, key_of_topic
 from p2psub.model.instants import Micros
+from p2psub.model.seals import Seal, leaf_of
 
 
 class Moment(msgspec.Struct, frozen=True, order=True):
@@ -85,8 +86,21 @@ class Guarantee(enum.StrEnum):
     AT_MOST_ONCE = "at_most_once"
 
 
+class Draft(msgspec.Struct, frozen=True):
+    """One event to publish, before it has an id."""
+
+    topic: str
+    attributes: dict[str, Value] = {}
+    body: bytes = b""
+    retain_s: float = 0.0
+    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+
+
 class Event(msgspec.Struct, frozen=True, array_like=True):
-    """A published event. `retain_us` is its retention class: 0 keeps nothing once it is discharged (QoS 3.1)."""
+    """A published event. `retain_us` is its retention class: 0 keeps nothing once it is discharged (QoS 3.1).
+
+    The seal shows that it is its publisher's; one that travels with others of its batch is sealed with them.
+    """
 
     id: EventId
     topic: str
@@ -94,10 +108,16 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     body: bytes = b""
     retain_us: int = 0
     guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+    seal: Seal | None = None
 
     @property
     def key(self) -> Key:
         return key_of_topic(self.topic)
+
+    @property
+    def weight(self) -> int:
+        """Roughly its bytes on a link."""
+        return (64 if self.seal is None else 640) + len(self.body)
 
 
 class SubscriptionState(enum.StrEnum):
@@ -127,7 +147,7 @@ class Timed(msgspec.Struct, frozen=True, array_like=True):
     @property
     def weight(self) -> int:
         """Roughly its bytes on a link."""
-        return 64 + len(self.event.body)
+        return self.event.weight
 
 
 def pinned_topics(wanted: Filter) -> tuple[str, ...]:
@@ -165,7 +185,16 @@ def shard_of(subscription: SubscriptionId, shards: int) -> int:
     return hashlib.sha256(name).digest()[0] % shards
 
 
+def content_bytes(event: Event) -> bytes:
+    """Everything an application sees of an event, in one spelling."""
+    try:
+        return _in_order.encode((event.id, event.topic, event.attributes, event.body))
+    except TypeError:
+        # A set of ints and strings has no order of its own.
+        attributes = {a: sorted(v, key=repr) if type(v) is frozenset else v for a, v in event.attributes.items()}
+        return _in_order.encode((event.id, event.topic, attributes, event.body))
+
+
 def content_hash(event: Event) -> bytes:
-    """Hash of everything an application sees of an event, to compare both ends (S4)."""
-    plain = {a: sorted(v, key=repr) if isinstance(v, frozenset) else v for a, v in event.attributes.items()}
-    return hashlib.sha256(_in_order.encode((event.id, event.topic, plain, event.body))).digest()[:16]
+    """What is sealed, and what both ends compare (S4)."""
+    return leaf_of(content_bytes(event))

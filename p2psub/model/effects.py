@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from p2psub.model.content import Event, Filter, Guarantee, Value
+from p2psub.model.content import Draft, Event, Filter
 from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
@@ -78,14 +80,10 @@ class LeaveCommand(msgspec.Struct, frozen=True):
 
 
 class PublishCommand(msgspec.Struct, frozen=True):
-    """An application publishes."""
+    """An application publishes; the first event has this number, each other the next one."""
 
     number: int
-    topic: str
-    attributes: dict[str, Value]
-    body: bytes = b""
-    retain_us: int = 0
-    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+    drafts: Sequence[Draft]
 
 
 class TookCommand(msgspec.Struct, frozen=True):
@@ -146,10 +144,10 @@ class Persist(msgspec.Struct, frozen=True):
 
 
 class Notify(msgspec.Struct, frozen=True):
-    """Hand an event to a subscription's channel."""
+    """Hand events to a subscription's channel."""
 
     subscription: SubscriptionId
-    event: Event
+    events: Sequence[Event]
 
 
 class NotifyGap(msgspec.Struct, frozen=True):
@@ -161,10 +159,10 @@ class NotifyGap(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """The answer to a command; a verdict may be followed by a better one."""
+    """The answer to a command: outcomes from this number on, or a verdict, which a better one may follow."""
 
     number: int
-    result: PublishOutcome | SubscribeVerdict
+    result: tuple[PublishOutcome, ...] | SubscribeVerdict
 
 
 Effect = Transmit | Connect | Disconnect | SetTimer | CancelTimer | Persist | Notify | NotifyGap | Reply | Record

@@ -37,6 +37,7 @@ from p2psub.node.cores import assemble
 from p2psub.node.roles import Roles
 from p2psub.node.ruling import Ruling
 from p2psub.pubsub.deeds import DEED_ROOM
+from p2psub.pubsub.sealing import Notary
 from p2psub.pubsub.settlement import CHANGE_ROOM
 
 Disk = Mapping[str, Mapping[tuple[object, ...], object]]
@@ -63,11 +64,12 @@ class NodeCore:
         score: float = 1.0,
         policy: Policy | None = None,
         rights: Rights | None = None,
+        notary: Notary | None = None,
     ) -> None:
         self._config = config
         self._disk: Disk | None = disk
         self._step = Step(me, incarnation, rng, wall_offset_us)
-        self._cores = assemble(self._step, config, policy or AdmitAll(), rights or Rights())
+        self._cores = assemble(self._step, config, policy or AdmitAll(), rights or Rights(), notary)
         self._ruling = Ruling(self._cores, contacts)
         self._roles = Roles(self._cores, self._ruling, contacts, cluster, score)
         self._handlers: dict[type[Message], Handler] = self._make_handlers()
@@ -122,6 +124,11 @@ class NodeCore:
             pubsub.Routed: cores.owning.on_routed,
             pubsub.Deliver: cores.delivery.on_deliver,
             pubsub.Delivered: self._on_delivered,
+            pubsub.Stream: cores.streaming.on_stream,
+            pubsub.StreamToShard: cores.streaming.on_stream_to_shard,
+            pubsub.StreamDeliver: cores.streaming.on_stream_deliver,
+            pubsub.ShardAsk: cores.shards.on_shard_ask,
+            pubsub.ShardEmpty: cores.shards.on_shard_empty,
         }
 
     def _recover(self, disk: Disk) -> None:
@@ -161,6 +168,8 @@ class NodeCore:
                 self._hear(input_)
             else:
                 self._take(input_)
+        self._cores.publishing.flush()
+        self._cores.streaming.flush()
         while step.sends_to_me:
             message = step.sends_to_me.popleft()
             self._handlers[type(message)](step.me, message)
@@ -217,6 +226,7 @@ class NodeCore:
         cores.lookups.tick()
         self._roles.tick()
         cores.interests.tick()
+        cores.shards.tick()
         cores.matchmaking.tick()
         cores.deeds.tick()
         cores.owning.tick()

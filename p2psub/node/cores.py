@@ -33,7 +33,10 @@ from p2psub.pubsub.permits import Permits
 from p2psub.pubsub.publishing import Publishing
 from p2psub.pubsub.routing import Routing
 from p2psub.pubsub.sampling import Sampling
+from p2psub.pubsub.sealing import Notary, Sealing
 from p2psub.pubsub.settlement import Settlement
+from p2psub.pubsub.shards import EmptyShards
+from p2psub.pubsub.streaming import Streaming
 from p2psub.pubsub.tenure import Tenure
 from p2psub.queueing.fcfs import FirstComeFirstServed
 
@@ -59,17 +62,19 @@ class Cores:
     settlement: Settlement
     antientropy: AntiEntropy
     interests: Interests
+    shards: EmptyShards
     matchmaking: Matchmaking
     deeds: Deeds
     owning: Owning
     routing: Routing
     publishing: Publishing
     delivery: Delivery
+    streaming: Streaming
     sampling: Sampling
 
     def enter_cluster(self, cluster: ClusterId) -> None:
         """Everything a member holds belongs to one cluster."""
-        self.deeds.cluster = self.matchmaking.cluster = cluster
+        self.deeds.cluster = self.matchmaking.cluster = self.shards.cluster = cluster
 
     def adopt_table(self, table: Table) -> bool:
         """Obey a table of our super-node's, if we hold the index for it.
@@ -81,7 +86,7 @@ class Cores:
         if not self.interests.adopt(table):
             return False
         self.tenure.adopt(table)
-        self.matchmaking.forget_leases()
+        self.shards.forget()
         self.step.write("membership", ("contacts",), tuple(self.known_members()))
         return True
 
@@ -106,7 +111,7 @@ class _LocalPart:
             self.routing.take(cast, payload)
 
 
-def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights) -> Cores:
+def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights, notary: Notary | None = None) -> Cores:
     """Make the cores of a node that has just started."""
     liveness, directory = Liveness(step, config.liveness), Directory()
     ring = Ring(step, config.ring, liveness)
@@ -122,11 +127,15 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights) -> 
     casts = Casts(step, config.cube, cube, directory, liveness, _LocalPart(settlement, routing))
     settlement.casts = routing.casts = casts
     sampling = Sampling(step, config.pubsub.at_most_once_trace_every)
-    owning = Owning(step, config.pubsub, tenure, election, permits, sampling, contact_of)
+    sealing = Sealing(notary)
+    owning = Owning(step, config.pubsub, tenure, election, permits, sealing, contact_of)
     interests = Interests(step, config.pubsub, tenure, election, policy, owning.replay)
-    owning.matchmaking = Matchmaking(step, config.pubsub, tenure, interests, owning.store)
+    shards = EmptyShards(step, config.pubsub, tenure, interests)
+    owning.matchmaking = Matchmaking(step, config.pubsub, tenure, interests, shards, owning.store)
     holders = config.ring.successors + 1
     owning.deeds = Deeds(step, config.pubsub, tenure, holders, owning.is_finished, owning.finish, owning.copied)
+    delivery = Delivery(step, config.pubsub, election, sealing, sampling)
+    streaming = Streaming(step, config.pubsub, tenure, permits, interests, shards, owning, delivery, sealing, sampling)
     return Cores(
         step=step,
         config=config,
@@ -145,12 +154,14 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights) -> 
         settlement=settlement,
         antientropy=AntiEntropy(step, config.cube, changes, settlement),
         interests=interests,
+        shards=shards,
         matchmaking=owning.matchmaking,
         deeds=owning.deeds,
         owning=owning,
         routing=routing,
-        publishing=Publishing(step, config.pubsub, tenure.owner_of, lookups, sampling),
-        delivery=Delivery(step, config.pubsub, election, sampling),
+        publishing=Publishing(step, config.pubsub, tenure.owner_of, lookups, sealing, streaming.publish),
+        delivery=delivery,
+        streaming=streaming,
         sampling=sampling,
     )
 

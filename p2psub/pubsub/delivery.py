@@ -18,6 +18,7 @@ from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.pubsub.sampling import Sampling
+from p2psub.pubsub.sealing import Sealing
 
 
 @dataclass(slots=True)
@@ -41,10 +42,13 @@ class _Wanted:
 class Delivery:
     """All subscriptions of this process, and what they have been given."""
 
-    def __init__(self, step: Step, config: PubSubConfig, election: Election, sampling: Sampling) -> None:
+    def __init__(
+        self, step: Step, config: PubSubConfig, election: Election, sealing: Sealing, sampling: Sampling
+    ) -> None:
         self._step = step
         self._config = config
         self._election = election
+        self._sealing = sealing
         self._sampling = sampling
         self._tick = 0
         self._sequence = 0
@@ -119,14 +123,18 @@ class Delivery:
     def _release(self, wanted: _Wanted) -> None:
         if wanted.status in (VerdictStatus.STABLE, VerdictStatus.ACCEPTED):
             held_back, wanted.held_back = wanted.held_back, []
-            for event in held_back:
-                self._hand_over(wanted, event)
+            if held_back:
+                self._hand_over(wanted, held_back)
 
     # Taking
 
     def on_deliver(self, peer: Contact, deliver: Deliver) -> None:
         """Hand over what is new; say for each subscription how it ended here, or that it must wait."""
         event = deliver.timed.event
+        if not self._sealing.is_genuine(event):
+            # No outcome: whoever altered it must not be the one to discharge it.
+            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason="bad_signature")
+            return
         for missed in deliver.missed:
             self._note_missed(missed)
         if deliver.timed.age_us > self._config.horizon_us + self._config.horizon_margin_us:
@@ -163,8 +171,24 @@ class Delivery:
         if wanted.status is None:
             wanted.held_back.append(event)
         else:
-            self._hand_over(wanted, event)
+            self._hand_over(wanted, [event])
         return Outcome.DELIVERED
+
+    def take_stream(self, id_: SubscriptionId, events: list[Event]) -> None:
+        """Hand over events that promise nothing, as many as there is room for; nobody hears what became of them."""
+        wanted = self._wanted.get(id_)
+        if wanted is None or wanted.record.state is SubscriptionState.ENDED or wanted.status is VerdictStatus.REFUSED:
+            self._step.record(Kind.DROP, subscription=id_, reason="unsubscribed", count=len(events))
+            return
+        room = max(0, wanted.window - len(wanted.held_back))
+        if len(events) > room:
+            wanted.gap += len(events) - room
+            self._step.record(Kind.DROP, subscription=id_, reason="channel_full", count=len(events) - room)
+            del events[room:]
+        if wanted.status is None:
+            wanted.held_back += events
+        elif events:
+            self._hand_over(wanted, events)
 
     def _refuse_old(self, id_: SubscriptionId, event: Event) -> Outcome:
         """Older than our memory of what was handed over: it might be a second copy."""
@@ -184,15 +208,13 @@ class Delivery:
         until = Micros(self._step.now + self._config.horizon_us + self._config.horizon_margin_us)
         self._given_order.append((until, pair))
 
-    def _hand_over(self, wanted: _Wanted, event: Event) -> None:
+    def _hand_over(self, wanted: _Wanted, events: list[Event]) -> None:
         id_ = wanted.record.id
         self._tell_gap(wanted)
-        wanted.window -= 1
-        if self._sampling.takes(event):
+        wanted.window -= len(events)
+        for event in self._sampling.sample(Kind.DELIVER, events):
             self._step.record(Kind.DELIVER, event=event.id, subscription=id_, digest=content_hash(event))
-        else:
-            self._sampling.count(Kind.DELIVER)
-        self._step.effects.append(Notify(id_, event))
+        self._step.effects.append(Notify(id_, events))
 
     def _tell_gap(self, wanted: _Wanted) -> None:
         if wanted.gap:

@@ -6,16 +6,16 @@ each table that moves our arc.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import LinearMatcher
-from p2psub.matching.matcher import Matcher
+from p2psub.matching.matcher import Matcher, Wanted
 from p2psub.model.changes import Change
 from p2psub.model.content import Event, Subscription, SubscriptionState, keys_of
-from p2psub.model.ids import Contact, Key, NodeId, SubscriptionId, key_of_shard
+from p2psub.model.ids import ClusterId, Contact, Key, NodeId, SubscriptionId, key_of_shard
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer, InterestStored, StoreInterest
 from p2psub.model.messages.pubsub import Obligation
@@ -106,6 +106,16 @@ class Interests:
             return []
         records = self._index.records
         return [Obligation(id_, records[id_].cluster) for id_ in matcher.match(event)]
+
+    def match_many(self, key: Key, events: Sequence[Event], indexes: list[int], wanted: Wanted) -> None:
+        """Add to `wanted` who under `key` wants which of the events at these indexes."""
+        matcher = self._index.matchers.get(key)
+        if matcher is not None:
+            matcher.match_many(events, indexes, wanted)
+
+    def cluster_of(self, subscription: SubscriptionId) -> ClusterId:
+        """Where a subscription that we hold lives."""
+        return self._index.records[subscription].cluster
 
     def lease_empty(self, shard: int) -> bool:
         """Whether a wildcard shard is empty; if so, the asker may take it for empty for a while."""

@@ -11,12 +11,13 @@ import msgspec
 
 from p2psub.config import PubSubConfig
 from p2psub.model.changes import Vector, lowest_common
-from p2psub.model.content import Event, Timed
+from p2psub.model.content import Timed
 from p2psub.model.ids import ClusterId, Contact, EventId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchAsk, MatchSay, Obligation
 from p2psub.model.step import Step
 from p2psub.pubsub.interests import Interests
+from p2psub.pubsub.shards import EmptyShards
 from p2psub.pubsub.tenure import Tenure
 
 
@@ -45,41 +46,26 @@ class Matchmaking:
         config: PubSubConfig,
         tenure: Tenure,
         interests: Interests,
+        shards: EmptyShards,
         matched: Callable[[Gathering], None],
     ) -> None:
         self._step = step
         self._config = config
         self._tenure = tenure
         self._interests = interests
+        self._shards = shards
         self._matched = matched
         self._tick = 0
         self._gathering: dict[EventId, Gathering] = {}
-        self._empty_until_us: dict[int, Micros] = {}
         self.cluster: ClusterId | None = None
 
     def __contains__(self, event: EventId) -> bool:
         return event in self._gathering
 
-    def forget_leases(self) -> None:
-        """A new table: what is claimed of its owners may have come to a shard that was called empty before."""
-        self._empty_until_us.clear()
-
-    def at_once(self, event: Event) -> list[Obligation] | None:
-        """Everybody who wants the event, if nobody else must be asked; else None."""
-        found = self._interests.match(event.key, event)
-        for shard in range(self._config.shards):
-            if self._empty_until_us.get(shard, 0) > self._step.now:
-                continue
-            key = self._interests.shard_key(shard)
-            if not self._tenure.serves(key):
-                return None
-            found += [match for match in self._interests.match(key, event) if match not in found]
-        return found
-
     def gather(self, timed: Timed, publisher: Contact) -> None:
         """Find everybody who wants the event, then call `matched`."""
         event = timed.event
-        shards = {s: None for s in range(self._config.shards) if self._empty_until_us.get(s, 0) <= self._step.now}
+        shards = {shard: None for shard in range(self._config.shards) if not self._shards.has(shard)}
         gathering = Gathering(timed, publisher, self._step.now, self._tick, shards)
         self._gathering[event.id] = gathering
         gathering.claims.append(self._tenure.claims)
@@ -121,9 +107,7 @@ class Matchmaking:
         if gathering is None or say.shard not in gathering.shards:
             return
         if say.empty:
-            # Counted from when we asked, so that it ends here before it ends at the shard's owner.
-            until = gathering.started_us + self._config.empty_lease_us
-            self._empty_until_us[say.shard] = Micros(until)
+            self._shards.lease(say.shard, gathering.started_us)
         self._take(gathering, say.shard, list(say.matches), say.vector)
         self._finish_if_whole(gathering)
 

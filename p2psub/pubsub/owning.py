@@ -12,7 +12,7 @@ from collections.abc import Callable
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
 from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, Timed
-from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import (
     Acknowledge,
@@ -34,7 +34,7 @@ from p2psub.overlay.election import Election
 from p2psub.pubsub.deeds import Deeds, Held
 from p2psub.pubsub.matchmaking import Gathering, Matchmaking
 from p2psub.pubsub.permits import Permits
-from p2psub.pubsub.sampling import Sampling
+from p2psub.pubsub.sealing import Sealing
 from p2psub.pubsub.spool import Spool
 from p2psub.pubsub.tenure import Tenure
 from p2psub.queueing.retention import Recent
@@ -53,7 +53,7 @@ class Owning:
         tenure: Tenure,
         election: Election,
         permits: Permits,
-        sampling: Sampling,
+        sealing: Sealing,
         contact_of: Callable[[NodeId], Contact | None],
     ) -> None:
         self._step = step
@@ -61,7 +61,7 @@ class Owning:
         self._tenure = tenure
         self._election = election
         self._permits = permits
-        self._sampling = sampling
+        self._sealing = sealing
         self._contact_of = contact_of
         self._tick = 0
         self._attempt = 0
@@ -92,11 +92,6 @@ class Owning:
             hint = owner if owner is not None and owner.id != self._step.me.id else None
             self._step.send(peer, NotOwner(event.id, hint))
             return
-        if event.guarantee is Guarantee.AT_MOST_ONCE:
-            owed = self.matchmaking.at_once(event)
-            if owed is not None:
-                self._pass_on(publish.timed, owed)
-                return
         held = next(iter(self.deeds.all_of_event(event.id)), None)
         if event.id in self._outcomes:
             self._repeat(peer, event)
@@ -109,38 +104,32 @@ class Owning:
             self.matchmaking.gather(publish.timed, peer)
 
     def _refusal(self, peer: Contact, event: Event) -> str | None:
-        """Why an event is not taken from a peer: it must be its own, and of a topic that it may publish."""
+        """Why an event is not taken from a peer: it must be its own, and of a topic that it may publish.
+
+        Nobody could deliver what its publisher did not sign, so we do not promise it either.
+        """
         if event.id.node != peer.id:
             return "foreign_event"
-        return None if self._permits.of(peer.id).may_publish(event.topic) else "no_right"
+        if event.guarantee is not Guarantee.EFFECTIVELY_ONCE:
+            return "no_promise"
+        if not self._permits.of(peer.id).may_publish(event.topic):
+            return "no_right"
+        return None if self._sealing.is_genuine(event) else "bad_signature"
 
     def _repeat(self, peer: Contact, event: Event) -> None:
         self._step.record(Kind.DUPLICATE, event=event.id, peer=peer.id, reason="publish_repeated")
 
     def store(self, gathering: Gathering) -> None:
-        """All matches are in: store the event with what it owes, or, at most once, send it straight through."""
+        """All matches are in: store the event with what it owes."""
         event = gathering.timed.event
         age = Micros(gathering.timed.age_us + self._step.now - gathering.started_us)
         owed = tuple(gathering.matches)
-        if event.guarantee is Guarantee.AT_MOST_ONCE:
-            self._pass_on(Timed(event, age), list(owed))
-            return
         self._step.record(Kind.MATCH, event=event.id, count=len(owed), reason=event.guarantee.value)
         vector = gathering.vector()
         deed = Deed(deed_id(event.id, owed), Timed(event, age), owed, len(owed), vector, gathering.publisher)
         held = self.deeds.take(deed, Kind.STORE)
         held.is_asked = True
         self.deeds.replicate(held)
-
-    def _pass_on(self, timed: Timed, owed: list[Obligation]) -> None:
-        """At most once: straight through, and forgotten."""
-        event = timed.event
-        if self._sampling.takes(event):
-            self._step.record(Kind.MATCH, event=event.id, count=len(owed), reason=event.guarantee.value)
-        else:
-            self._sampling.count(Kind.MATCH)
-        if owed:
-            self._dispatch(timed, owed)
 
     def copied(self, held: Held) -> None:
         """One more durable copy."""
@@ -180,20 +169,27 @@ class Owning:
         by_peer: dict[NodeId, tuple[Contact, list[SubscriptionId]]] = {}
         routed: list[Obligation] = []
         for obligation in owed:
-            contact = None
-            if obligation.cluster == self._election.cluster and not through_super_node:
-                contact = self._contact_of(obligation.subscription.node)
-            if contact is None:
+            contact = self.contact_in(obligation.cluster, obligation.subscription.node)
+            if contact is None or through_super_node:
                 routed.append(obligation)
             else:
                 by_peer.setdefault(contact.id, (contact, []))[1].append(obligation.subscription)
         for contact, subscriptions in by_peer.values():
             missed = self._spool.missed_by(subscriptions)
             self._step.send(contact, Deliver(timed, tuple(subscriptions), missed))
-        if routed and self._election.super_node is not None:
+        if routed:
+            self.route(timed, routed)
+
+    def contact_in(self, cluster: ClusterId, node: NodeId) -> Contact | None:
+        """A subscriber that we reach ourselves, because it is of our cluster."""
+        return self._contact_of(node) if cluster == self._election.cluster else None
+
+    def route(self, timed: Timed, owed: list[Obligation]) -> None:
+        """Have our super-node carry an event to those whom we do not reach."""
+        if self._election.super_node is not None:
             self._attempt += 1
-            missed = self._spool.missed_by(obligation.subscription for obligation in routed)
-            self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(routed), missed))
+            missed = self._spool.missed_by(obligation.subscription for obligation in owed)
+            self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(owed), missed))
 
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
         """A peer speaks for its own subscriptions alone."""

@@ -1,4 +1,4 @@
-"""The publisher's side: an outbox that holds every event until somebody is responsible for it.
+"""The publisher's side: an outbox that holds every promised event until somebody is responsible for it.
 
 Our table names the owner of every key, so the first try needs no look-up. The table may be old: whoever is asked in
 vain says who owns the key, and an owner that stays silent is looked for in the ring.
@@ -6,25 +6,30 @@ vain says who owns the key, and an owner that stays silent is looked for in the 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from operator import attrgetter
 
 import msgspec
 
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Event, Guarantee, Timed, content_hash
+from p2psub.model.content import Draft, Event, Guarantee, Timed, content_bytes, content_hash
 from p2psub.model.effects import PublishCommand, Reply
 from p2psub.model.ids import Contact, EventId, Key
-from p2psub.model.instants import Micros
+from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
 from p2psub.model.messages.ring import Found
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.records import Kind
+from p2psub.model.seals import BATCH_MAX, Seal
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
-from p2psub.pubsub.sampling import Sampling
+from p2psub.pubsub.sealing import Sealing
 
 _REDIRECTS_MAX = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
+
+_guarantee_of = attrgetter("guarantee")
 
 
 class _Waiting(msgspec.Struct):
@@ -48,13 +53,16 @@ class Publishing:
         config: PubSubConfig,
         owner_of: Callable[[Key], Contact | None],
         lookups: Lookups,
-        sampling: Sampling,
+        sealing: Sealing,
+        stream: Callable[[list[Event]], tuple[PublishOutcome, ...]],
     ) -> None:
         self._step = step
         self._config = config
         self._owner_of = owner_of
         self._lookups = lookups
-        self._sampling = sampling
+        self._sealing = sealing
+        self._stream = stream
+        self._fresh: list[_Waiting] = []
         self._tick = 0
         self._sequence = 0
         self._outbox: dict[EventId, _Waiting] = {}
@@ -63,28 +71,54 @@ class Publishing:
         return len(self._outbox)
 
     def publish(self, command: PublishCommand) -> None:
-        """Give the event its id for good and send it on its way."""
+        """Give the events their ids for good; they leave at the end of the step."""
+        number = command.number
+        for guarantee, run in itertools.groupby(command.drafts, _guarantee_of):
+            events = [self._event(draft) for draft in run]
+            if guarantee is Guarantee.AT_MOST_ONCE:
+                self._step.effects.append(Reply(number, self._stream(events)))
+            else:
+                for number_of_event, event in enumerate(events, number):
+                    self._promise(number_of_event, event)
+            number += len(events)
+
+    def _event(self, draft: Draft) -> Event:
         self._sequence += 1
         id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
-        event = Event(id_, command.topic, command.attributes, command.body, command.retain_us, command.guarantee)
-        if self._sampling.takes(event):
-            self._step.record(Kind.PUBLISH, event=id_, digest=content_hash(event), published=event)
-        else:
-            self._sampling.count(Kind.PUBLISH)
+        retain_us = int(draft.retain_s * SECOND_US) if draft.retain_s else 0
+        return Event(id_, draft.topic, draft.attributes, draft.body, retain_us, draft.guarantee)
+
+    def _promise(self, number: int, event: Event) -> None:
+        self._step.record(Kind.PUBLISH, event=event.id, digest=content_hash(event), published=event)
         if len(self._outbox) >= self._config.outbox_events_max:
-            self._step.record(Kind.DROP, event=id_, reason="outbox_full")
-            self._step.effects.append(Reply(command.number, PublishOutcome(id_, 0, 0)))
+            self._step.record(Kind.DROP, event=event.id, reason="outbox_full")
+            self._step.effects.append(Reply(number, (PublishOutcome(event.id, 0, 0, "outbox_full"),)))
             return
-        waiting = _Waiting(event, event.key, command.number, self._step.now, self._tick)
-        if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
-            self._outbox[id_] = waiting
-        else:
-            self._step.effects.append(Reply(command.number, PublishOutcome(id_, 0, 0)))
-        owner = self._owner_of(waiting.key)
-        if owner is not None:
-            self._send(waiting, owner)
-        else:
-            self._look_up(waiting)
+        waiting = self._outbox[event.id] = _Waiting(event, event.key, number, self._step.now, self._tick)
+        self._fresh.append(waiting)
+
+    def flush(self) -> None:
+        """Seal what was published in this step, and send it on its way."""
+        if not self._fresh:
+            return
+        fresh, self._fresh = self._fresh, []
+        for first in range(0, len(fresh), BATCH_MAX):
+            batch = fresh[first : first + BATCH_MAX]
+            self._seal(batch)
+            for waiting in batch:
+                owner = self._owner_of(waiting.key)
+                if owner is not None:
+                    self._send(waiting, owner)
+                else:
+                    self._look_up(waiting)
+
+    def _seal(self, batch: list[_Waiting]) -> None:
+        tree = self._sealing.tree(content_bytes(waiting.event) for waiting in batch)
+        signature = self._sealing.sign(tree)
+        if tree is not None and signature is not None:
+            for place, waiting in enumerate(batch):
+                seal = Seal(signature, len(batch), place, tree.proof((place,)))
+                waiting.event = msgspec.structs.replace(waiting.event, seal=seal)
 
     def _send(self, waiting: _Waiting, owner: Contact) -> None:
         waiting.sent_tick = self._tick
@@ -96,7 +130,7 @@ class Publishing:
         self._lookups.start(waiting.key, lambda found: self._send_to_found(waiting, found))
 
     def _send_to_found(self, waiting: _Waiting, found: Found) -> None:
-        if waiting.event.id in self._outbox or waiting.event.guarantee is Guarantee.AT_MOST_ONCE:
+        if waiting.event.id in self._outbox:
             self._send(waiting, found.successors[0])
 
     def on_acknowledge(self, _: Contact, acknowledged: Acknowledge) -> None:
@@ -104,7 +138,7 @@ class Publishing:
         waiting = self._outbox.pop(outcome.event, None)
         if waiting is not None:
             self._step.record(Kind.ACKNOWLEDGE, event=outcome.event, copies=outcome.copies, count=outcome.matched)
-            self._step.effects.append(Reply(waiting.command, outcome))
+            self._step.effects.append(Reply(waiting.command, (outcome,)))
 
     def on_not_owner(self, _: Contact, refused: NotOwner) -> None:
         """Somebody else is responsible: go there at once if we are told who, else look it up on the next try."""

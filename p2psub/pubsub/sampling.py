@@ -19,13 +19,13 @@ class Sampling:
         self._every = every
         self._untraced: dict[Kind, int] = {}
 
-    def takes(self, event: Event) -> bool:
-        """Whether an event is traced whole."""
-        return event.guarantee is Guarantee.EFFECTIVELY_ONCE or event.id.sequence % self._every == 0
-
-    def count(self, kind: Kind) -> None:
-        """Note a happening of an event that is not."""
-        self._untraced[kind] = self._untraced.get(kind, 0) + 1
+    def sample(self, kind: Kind, events: list[Event]) -> list[Event]:
+        """Which of the events are traced whole; the same happening of the others is counted."""
+        every = self._every
+        taken = [e for e in events if e.id.sequence % every == 0 or e.guarantee is Guarantee.EFFECTIVELY_ONCE]
+        if len(taken) < len(events):
+            self._untraced[kind] = self._untraced.get(kind, 0) + len(events) - len(taken)
+        return taken
 
     def tick(self) -> None:
         """Say how much was not traced."""

@@ -1,12 +1,10 @@
-"""An event as an application writes it, before it has an id; and what content may be."""
+"""What an event may be that an application writes."""
 
 from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
-from p2psub.model.content import Guarantee, Moment, Value
+from p2psub.model.content import Draft, Moment
 from p2psub.runtime.refusals import BadContent, TooLarge
 
 TOPIC_BYTES_MAX: Final = 1024
@@ -21,36 +19,25 @@ INTEGER_MAX: Final = (1 << 64) - 1
 """Whole numbers that MessagePack can carry."""
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """One event to publish."""
-
-    topic: str
-    attributes: dict[str, Value] = {}
-    body: bytes = b""
-    retain_s: float = 0.0
-    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
-
-    def check(self) -> None:
-        """Raise BadContent or TooLarge if no peer would take it."""
-        if not 0 < text_bytes("the topic", self.topic) <= TOPIC_BYTES_MAX:
-            raise BadContent(
-                f"the topic must have 1 to {TOPIC_BYTES_MAX} bytes", "give a short name such as quotes/ACME"
-            )
-        if len(self.attributes) > ATTRIBUTES_MAX:
-            raise TooLarge(f"{len(self.attributes)} attributes", f"give at most {ATTRIBUTES_MAX}, the rest in the body")
-        # Whoever comes here through Python may have been told nothing about types.
-        if type(self.body) is not bytes:
-            raise BadContent(f"the body is a {type(self.body).__name__}", "give bytes")
-        weight = len(self.body)
-        for name, value in self.attributes.items():
-            weight += text_bytes("the name of an attribute", name) + value_bytes(name, value)
-        if weight > EVENT_BYTES_MAX:
-            raise TooLarge(
-                f"the event has {weight:,} bytes",
-                f"publish at most {EVENT_BYTES_MAX:,}; put larger things where they can be fetched, and publish where",
-            )
-        if not 0 <= self.retain_s <= RETAIN_S_MAX:
-            raise BadContent(f"retain_s is {self.retain_s}", "give seconds, 0 to keep nothing for later subscribers")
+def check_draft(draft: Draft) -> None:
+    """Raise BadContent or TooLarge if no peer would take it."""
+    if not 0 < text_bytes("the topic", draft.topic) <= TOPIC_BYTES_MAX:
+        raise BadContent(f"the topic must have 1 to {TOPIC_BYTES_MAX} bytes", "give a short name such as quotes/ACME")
+    if len(draft.attributes) > ATTRIBUTES_MAX:
+        raise TooLarge(f"{len(draft.attributes)} attributes", f"give at most {ATTRIBUTES_MAX}, the rest in the body")
+    # Whoever comes here through Python may have been told nothing about types.
+    if type(draft.body) is not bytes:
+        raise BadContent(f"the body is a {type(draft.body).__name__}", "give bytes")
+    weight = len(draft.body)
+    for name, value in draft.attributes.items():
+        weight += text_bytes("the name of an attribute", name) + value_bytes(name, value)
+    if weight > EVENT_BYTES_MAX:
+        raise TooLarge(
+            f"the event has {weight:,} bytes",
+            f"publish at most {EVENT_BYTES_MAX:,}; put larger things where they can be fetched, and publish where",
+        )
+    if not 0 <= draft.retain_s <= RETAIN_S_MAX:
+        raise BadContent(f"retain_s is {draft.retain_s}", "give seconds, 0 to keep nothing for later subscribers")
 
 
 def value_bytes(name: str, value: object) -> int:

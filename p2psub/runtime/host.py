@@ -13,6 +13,7 @@ from random import Random
 import trio
 
 from p2psub.config import NodeConfig, PubSubConfig
+from p2psub.identity.notary import NodeNotary
 from p2psub.model.effects import LeaveCommand
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
@@ -109,17 +110,20 @@ class Host:
         inbox = self._inbox = Inbox()
         self._links = Links(Self(identity.enrolment.overlay, me, store.incarnation), transport, inbox, identity.denied)
         self.peer = Peer(inbox, self.status, lambda: self._core.backlog)
+        grant = identity.enrolment.grant
+        self._notary = NodeNotary(identity.key, grant.certificate, grant.ca, identity.enrolment.overlay)
         self._core = NodeCore(
             me,
             store.incarnation,
             config.node,
             Random(),
             store.load(),
-            (identity.enrolment.grant.bootstrap,),
+            (grant.bootstrap,),
             None if config.cluster is None else ClusterId(config.cluster),
             wall_offset_us(),
             self._score,
             rights=identity.passport.rights,
+            notary=self._notary,
         )
         self._traces = TraceWriter(state.traces, me.id, self._core.record)
         self._driver = Driver(
@@ -170,6 +174,7 @@ class Host:
     def _use(self, identity: Identity) -> None:
         """Be the same with another certificate, and refuse whom it came with word to refuse."""
         self._identity = identity
+        self._notary.certificate = identity.enrolment.grant.certificate
         self._transport.renew(self._state.credentials(identity.enrolment))
         self._links.deny(identity.denied)
 

@@ -90,18 +90,21 @@ class Link:
     async def read(self, hear: _Hear) -> None:
         """Hear what the peer says until it hangs up; a PeerFault if it breaks the rules."""
         reader, payloads = self._greeted.reader, self._greeted.payloads
-        frame_ends_s = float("inf")
+        frame_ends_s = trio.current_time() + FRAME_S_MAX
         while True:
             for payload in payloads:
                 messages, stamp = decode_batch(payload)
                 await hear(Received(self.peer, messages, stamp))
                 await self._rest(max(1, len(messages)), len(payload))
             if not reader.pending_bytes:
-                frame_ends_s = float("inf")
-            elif payloads or frame_ends_s == float("inf"):
-                frame_ends_s = trio.current_time() + FRAME_S_MAX
-            with trio.fail_at(frame_ends_s):
+                # An idle link may be silent for as long as it likes.
                 piece = await self._stream.receive_some(RECEIVE_BYTES)
+                frame_ends_s = trio.current_time() + FRAME_S_MAX
+            else:
+                if payloads:
+                    frame_ends_s = trio.current_time() + FRAME_S_MAX
+                with trio.fail_at(frame_ends_s):
+                    piece = await self._stream.receive_some(RECEIVE_BYTES)
             if not piece:
                 self.reason = "the peer hung up"
                 return

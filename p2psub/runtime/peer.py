@@ -9,7 +9,7 @@ import trio
 
 from p2psub.errors import P2psubError
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import Filter, Guarantee, Value
+from p2psub.model.content import Draft, Filter, Guarantee, Value
 from p2psub.model.effects import (
     Notify,
     NotifyGap,
@@ -20,10 +20,10 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
-from p2psub.runtime.drafts import Draft
+from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
-from p2psub.runtime.refusals import BadContent, NoRight
+from p2psub.runtime.refusals import BadContent, why_not_taken
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
 
@@ -106,22 +106,23 @@ class Peer:
         """Publish one event; returns when the overlay is responsible for it, with its copies and matches."""
         (outcome,) = await self.publish_many([Draft(topic, dict(attributes), body, retain_s, guarantee)])
         if outcome.refused is not None:
-            raise NoRight(f"{topic}: {outcome.refused}", "enrol with a join token that has the right to publish it")
+            raise why_not_taken(topic, outcome.refused)
         return outcome
 
     async def publish_many(self, drafts: Sequence[Draft]) -> list[PublishOutcome]:
         """Publish many events; the outcomes come in their order, and say which were refused."""
         for draft in drafts:
-            draft.check()
+            check_draft(draft)
         publishing = _Publishing(len(drafts))
-        for index, draft in enumerate(drafts):
-            if index % PACE_EVENTS == 0:
-                await self._pace(is_long=index > 0)
+        for first in range(0, len(drafts), PACE_EVENTS):
+            await self._pace(is_long=first > 0)
             while len(self._publishing) >= UNACKNOWLEDGED_MAX:
                 await self._full.park()
-            number = self._next_number()
-            self._publishing[number] = (publishing, index)
-            self._inbox.put_nowait(_command(number, draft))
+            some, number = drafts[first : first + PACE_EVENTS], self._number + 1
+            self._number += len(some)
+            for index in range(len(some)):
+                self._publishing[number + index] = (publishing, first + index)
+            self._inbox.put_nowait(PublishCommand(number, some))
         return await publishing.wait()
 
     async def _pace(self, *, is_long: bool) -> None:
@@ -171,12 +172,14 @@ class Peer:
 
     def replied(self, reply: Reply) -> None:
         """The node answers a command."""
-        if isinstance(reply.result, PublishOutcome):
-            publishing, index = self._publishing.pop(reply.number)
-            publishing.take(index, reply.result)
-            self._full.unpark_all()
-        else:
+        if isinstance(reply.result, SubscribeVerdict):
             self._judged(reply.number, reply.result)
+            return
+        for number, outcome in enumerate(reply.result, reply.number):
+            publishing, index = self._publishing.pop(number)
+            publishing.take(index, outcome)
+        if len(self._publishing) < UNACKNOWLEDGED_MAX:
+            self._full.unpark_all()
 
     def _judged(self, number: int, verdict: SubscribeVerdict) -> None:
         subscription = self._asked.pop(number, None)
@@ -195,11 +198,6 @@ class Peer:
         if subscription is None:
             return
         if isinstance(effect, Notify):
-            subscription.put(Notification(effect.event))
+            subscription.put_many([Notification(event) for event in effect.events])
         else:
             subscription.put(Gap(effect.count, effect.reason))
-
-
-def _command(number: int, draft: Draft) -> PublishCommand:
-    retain_us = int(draft.retain_s * 1e6)
-    return PublishCommand(number, draft.topic, draft.attributes, draft.body, retain_us, draft.guarantee)

@@ -28,3 +28,20 @@ class NoRight(Refusal):
 
 class NotReady(Refusal):
     """The peer has not joined yet."""
+
+
+class NotTaken(Refusal):
+    """The overlay has not taken an event, though the peer has the right to publish it."""
+
+
+_ADVICE = {
+    "outbox_full": "wait until earlier events are acknowledged, then publish it again",
+    "bad_signature": "start the peer again; if that does not help, enrol it anew",
+}
+
+
+def why_not_taken(topic: str, reason: str) -> Refusal:
+    """What to tell whoever published an event that was refused."""
+    if reason == "no_right":
+        return NoRight(f"{topic}: {reason}", "enrol with a join token that has the right to publish it")
+    return NotTaken(f"{topic}: {reason}", _ADVICE.get(reason, "publish it again; if that does not help, see the log"))

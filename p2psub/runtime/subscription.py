@@ -63,6 +63,11 @@ class Subscription:
             self._items.append(item)
         self._arrived.unpark_all()
 
+    def put_many(self, notifications: list[Notification]) -> None:
+        """The node hands events in."""
+        self._items += notifications
+        self._arrived.unpark_all()
+
     def end(self) -> None:
         """The application has left it: nobody waits for more."""
         self.is_over = True

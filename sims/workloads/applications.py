@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from p2psub.model.content import Guarantee
+from p2psub.model.content import Draft, Guarantee
 from p2psub.model.effects import (
     Notify,
     NotifyGap,
@@ -20,6 +20,7 @@ from p2psub.model.effects import (
     UnsubscribeCommand,
 )
 from p2psub.model.ids import SubscriptionId
+from p2psub.model.instants import SECOND_US
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from sims.engine.host import Host
 from sims.engine.world import World
@@ -110,16 +111,15 @@ class Applications:
         if not peers:
             return
         at_most_once = rng.random() < load.at_most_once_share
-        command = PublishCommand(
-            self._next_number(),
+        draft = Draft(
             rng.choice(TOPICS),
             draw_attributes(rng),
             rng.randbytes(rng.randint(0, 64)),
-            load.retain_us if rng.random() < load.retained_share else 0,
+            load.retain_us / SECOND_US if rng.random() < load.retained_share else 0.0,
             Guarantee.AT_MOST_ONCE if at_most_once else Guarantee.EFFECTIVELY_ONCE,
         )
         self.published += 1
-        self._world.command(rng.choice(peers), command)
+        self._world.command(rng.choice(peers), PublishCommand(self._next_number(), [draft]))
 
     def _subscribe(self) -> None:
         rng, load, peers = self._rng, self._load, self.peers()

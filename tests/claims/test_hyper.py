@@ -13,6 +13,7 @@ from math import ceil, log2
 import pytest
 
 from p2psub.config import RingConfig
+from p2psub.model.content import Draft
 from p2psub.model.effects import PublishCommand, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.graycode import Prefix, label_of, sibling_half
 from p2psub.model.ids import (
@@ -250,11 +251,11 @@ class Overlay:
         self.stage.world.command(host, UnsubscribeCommand(self.command, subscription))
         self.run(4)
 
-    def publish(self, host: Host, topic: str, *, retain_us: int = 0) -> int:
+    def publish(self, host: Host, topic: str, *, retain_s: float = 0.0) -> int:
         """Publish, and wait until everything owed is paid; the place in the trace where that began."""
         self.command += 1
         before = len(self.stage.world.trace.entries)
-        self.stage.world.command(host, PublishCommand(self.command, topic, {}, b"", retain_us))
+        self.stage.world.command(host, PublishCommand(self.command, [Draft(topic, retain_s=retain_s)]))
         self.run(4)
         return before
 
@@ -313,7 +314,7 @@ def test_3_1_1_new_subscription_is_matched_with_the_events_already_stored(overla
     """3.1.1: in its own cluster and in every other; what matches is passed back to CN_i, once."""
     first, *_, last = overlay.clusters()
     for cluster in (first, last):
-        overlay.publish(overlay.of_cluster(cluster)[2], "stored", retain_us=600 * SECOND_US)
+        overlay.publish(overlay.of_cluster(cluster)[2], "stored", retain_s=600.0)
     before = len(overlay.stage.world.trace.entries)
     subscription = overlay.subscribe(overlay.of_cluster(first)[1], "stored", replay=True)
     overlay.run(4)

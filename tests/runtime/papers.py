@@ -16,6 +16,7 @@ from bootstrap.issuing import issue, issue_ca
 from p2psub.identity.certificates import NONCE_BYTES, Claims
 from p2psub.identity.enrolment import DenyList, EnrolGrant, denial
 from p2psub.identity.keys import NodeKey, derive_node_id
+from p2psub.identity.notary import NodeNotary
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import Stamp
 from p2psub.model.messages import Message
@@ -82,6 +83,11 @@ class PaperNode:
         """Keep the papers in the data directory, for a peer to start from."""
         grant = EnrolGrant(self.grant.certificate, self.grant.ca, NOBODY, deny_list or self.grant.deny_list)
         self.state.keep(Enrolment(OVERLAY, grant))
+
+    @property
+    def notary(self) -> NodeNotary:
+        """For what it publishes."""
+        return NodeNotary(self.key, self.grant.certificate, self.grant.ca, OVERLAY)
 
     @property
     def credentials(self) -> Credentials:

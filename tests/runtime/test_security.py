@@ -8,26 +8,39 @@ from __future__ import annotations
 import resource
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 import trio
 
+from p2psub.model.content import Event, Guarantee, Timed
 from p2psub.model.effects import Connect, LinkLost
-from p2psub.model.ids import Contact
-from p2psub.model.messages.liveness import Ping
+from p2psub.model.ids import Contact, EventId, NodeId
+from p2psub.model.instants import Micros
+from p2psub.model.messages import Message
+from p2psub.model.messages.liveness import Ping, Pong
+from p2psub.model.messages.pubsub import Deliver, Delivered, StreamDeliver
+from p2psub.model.outcomes import Outcome
+from p2psub.model.records import Kind
 from p2psub.runtime import handshake, link, tls
 from p2psub.runtime.handshake import Self
 from p2psub.runtime.host import PeerConfig, open_peer
 from p2psub.runtime.inbox import Inbox
+from p2psub.runtime.items import Notification
 from p2psub.runtime.links import Links
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.strangers import STRANGERS_MAX
+from p2psub.runtime.subscription import Subscription
 from p2psub.runtime.tls import TlsTransport
+from p2psub.runtime.trace_files import read_segments
 from p2psub.wire.framing import MAGIC, PAYLOAD_BYTES_MAX
-from tests.runtime.papers import OVERLAY, PaperNode, Papers, connect, dialled, framed, hello, hung_up
+from tests.runtime.papers import OVERLAY, Conversation, PaperNode, Papers, connect, dialled, framed, hello, hung_up
+from tests.runtime.places import Place, open_place
 from tests.unit.bench import node_at
+from tests.unit.notaries import sealed, stream_of
 
 DAY_S = 86_400.0
 SHORT_S = 0.2
@@ -336,3 +349,112 @@ async def test_one_node_with_many_sessions_has_one_link(target: Target, papers: 
             await conversation.hung_up()
         assert len(target.peer.status().links) == 1
         await target.honest.ping(target.address)
+
+
+# What somebody passes on
+
+
+TOPIC = "quotes/ACME"
+
+
+class Victim:
+    """A subscriber of a running overlay, somebody who publishes, and somebody who is enrolled and lies."""
+
+    def __init__(self, peer: Peer, subscription: Subscription, bob: PaperNode, mallory: PaperNode) -> None:
+        self.address = peer.status().address
+        self.subscription = subscription
+        self.bob = bob
+        self.mallory = mallory
+
+    def event(self, sequence: int, guarantee: Guarantee, body: bytes = b"genuine") -> Event:
+        """One that calls itself Bob's."""
+        return Event(EventId(self.bob.contact.id, 1, sequence), TOPIC, {}, body, 0, guarantee)
+
+    def deliver(self, event: Event) -> Deliver:
+        return Deliver(Timed(event, Micros(0)), (self.subscription.id,))
+
+    def stream(self, signer: PaperNode, *events: Event, number: int = 1) -> StreamDeliver:
+        parcel = stream_of(signer.notary, *events, number=number).parcel
+        return StreamDeliver(None, parcel, ((self.subscription.id, ()),))
+
+    async def take(self) -> tuple[int, bytes]:
+        """The number and body of the next event that the application gets."""
+        item = await self.subscription.take()
+        assert isinstance(item, Notification)
+        return item.event.id.sequence, item.event.body
+
+
+@asynccontextmanager
+async def victim_at(place: Place) -> AsyncIterator[Victim]:
+    """It traces."""
+    async with open_peer(place.config("ann", traces=True)) as peer:
+        await peer.wait_ready()
+        async with peer.subscribe(f"topic = '{TOPIC}'") as subscription:
+            yield Victim(peer, subscription, place.paper_node("bob"), place.paper_node("mallory"))
+
+
+def forged_deliveries(victim: Victim) -> list[Deliver]:
+    """Promised events that call themselves Bob's, each with another lie."""
+    plain = victim.event(1, Guarantee.EFFECTIVELY_ONCE)
+    bobs, mallorys = (sealed(signer.notary, plain)[0] for signer in (victim.bob, victim.mallory))
+    lies: list[dict[str, Any]] = [
+        {"body": b"altered"},
+        {"topic": "quotes/ACNE"},
+        {"attributes": {"price": 1}},
+        {"id": plain.id._replace(sequence=2)},
+    ]
+    altered = [msgspec.structs.replace(bobs, **lie) for lie in lies]
+    return [victim.deliver(event) for event in (*altered, plain, mallorys)]
+
+
+def forged_streams(victim: Victim, genuine: StreamDeliver) -> list[StreamDeliver]:
+    """The same two events, one of them altered; both unsigned; both signed by the liar."""
+    one, two = genuine.parcel.events
+    altered = (one, msgspec.structs.replace(two, body=b"altered"))
+    parcels = [msgspec.structs.replace(genuine.parcel, **lie) for lie in ({"events": altered}, {"signature": None})]
+    lies = [msgspec.structs.replace(genuine, parcel=parcel) for parcel in parcels]
+    return [*lies, victim.stream(victim.mallory, one, two)]
+
+
+async def answers(conversation: Conversation) -> list[Delivered]:
+    """What was said of deliveries, up to the answer to a ping."""
+    await conversation.say(Ping())
+    said: list[Message] = []
+    while Pong() not in said:
+        said += await conversation.hear()
+    return [message for message in said if isinstance(message, Delivered)]
+
+
+def dropped(directory: Path) -> list[tuple[NodeId | None, str | None, int]]:
+    """Who brought what was dropped, why, and how many events."""
+    return [
+        (record.peer, record.reason, record.count or 1)
+        for record in read_segments(directory)
+        if record.kind is Kind.DROP and record.peer is not None
+    ]
+
+
+async def test_a_changed_event_body_is_refused(tmp_path: Path) -> None:
+    """Promised or not, altered, unsigned or signed by the liar: it is counted, and nobody is told that it arrived.
+
+    The genuine ones that come right after, by the same liar even, are taken; and the node has served all the while.
+    """
+    async with (
+        open_place(tmp_path) as place,
+        victim_at(place) as victim,
+        victim.mallory.welcomed(victim.address) as mallory,
+    ):
+        streamed = victim.stream(victim.bob, *(victim.event(n, Guarantee.AT_MOST_ONCE) for n in (1, 2)))
+        (promised,) = sealed(victim.bob.notary, victim.event(3, Guarantee.EFFECTIVELY_ONCE))
+        deliveries, streams = forged_deliveries(victim), forged_streams(victim, streamed)
+        await mallory.say(*deliveries, *streams)
+        assert await answers(mallory) == []
+        assert victim.subscription.waiting == 0
+        await mallory.say(streamed, victim.deliver(promised))
+        (answer,) = await answers(mallory)
+        assert answer == Delivered(promised.id, ((victim.subscription.id, Outcome.DELIVERED),))
+        assert [await victim.take() for _ in range(3)] == [(1, b"genuine"), (2, b"genuine"), (3, b"genuine")]
+        await victim.bob.ping(victim.address)
+    liar = victim.mallory.contact.id
+    refused = [(liar, "bad_signature", 1)] * len(deliveries) + [(liar, "bad_signature", 2)] * len(streams)
+    assert dropped(tmp_path / "ann") == refused

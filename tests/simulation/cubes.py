@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from p2psub.model.content import TOPIC, Filter, Operator, Predicate
+from p2psub.model.content import TOPIC, Draft, Filter, Operator, Predicate
 from p2psub.model.effects import PublishCommand, SubscribeCommand
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, NodeId, SubscriptionId
@@ -78,7 +78,7 @@ class Cube:
 
     def publish(self, host: Host, topic: str) -> None:
         self._commands += 1
-        self.stage.world.command(host, PublishCommand(self._commands, topic, {}))
+        self.stage.world.command(host, PublishCommand(self._commands, [Draft(topic)]))
 
     def run_for(self, span_us: int) -> None:
         self.stage.world.run_for(span_us)

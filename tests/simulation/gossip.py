@@ -88,8 +88,9 @@ class Gossip:
             case TimerFired():
                 self._beat(now, effects)
             case PublishCommand():
-                event = Event(EventId(self.me.id, self.incarnation, item.number), item.topic, item.attributes)
-                self._record(Kind.PUBLISH, now, effects, count=item.number, published=event)
+                for number, draft in enumerate(item.drafts, item.number):
+                    event = Event(EventId(self.me.id, self.incarnation, number), draft.topic, draft.attributes)
+                    self._record(Kind.PUBLISH, now, effects, count=number, published=event)
             case _:
                 raise AssertionError(f"unexpected {item}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p2psub.model.content import Moment, Value
+from p2psub.model.content import Draft, Moment, Value
 from p2psub.model.effects import PublishCommand
 from p2psub.model.ids import Contact
 from sims.engine.budget import Budget
@@ -51,7 +51,7 @@ def digest_of_faulty_world(seed: int) -> str:
     FaultSchedule(saboteur, kinds, seed).open(20 * SECOND_US)
     attributes: dict[str, Value] = {"tags": frozenset({"a", "bb", "ccc", "dddd"}), "at": Moment(5), "x": 1.5}
     for n in range(200):
-        command = PublishCommand(n, "t", dict(attributes))
+        command = PublishCommand(n, [Draft("t", dict(attributes))])
         world.agenda.at(n * 100_000, world.command, hosts[n % 24], command)
     world.run_until(30 * SECOND_US)
     assert len(saboteur.log.crashes) >= 3

@@ -44,6 +44,7 @@ from p2psub.model.records import Kind, Record
 from p2psub.model.rights import Rights
 from p2psub.model.step import Step
 from p2psub.node.cores import Cores, assemble
+from p2psub.pubsub.sealing import Notary
 
 CLUSTER = ClusterId("c1")
 CONFIG = NodeConfig()
@@ -187,9 +188,21 @@ def table_of(*places: int, n: int = 1, reign: Epoch | None = None, seen: int | N
     return Table(TableVersion(reign or epoch(1, 1), n), owners, len(owners) if seen is None else seen)
 
 
-def cores_at(place: int, policy: Policy | None = None, config: NodeConfig = CONFIG) -> Cores:
+def place_off_the_shards() -> tuple[Table, str]:
+    """A ring in which one member owns both shards, and the other a topic."""
+    for low in range(2, 250):
+        table = table_of(low, low + 1)
+        owners = {table.owner_of(key_of_shard(shard)).id[0] for shard in range(CONFIG.pubsub.shards)}
+        if owners == {low}:
+            return table, topic_in(low, low + 1)
+    raise AssertionError("no such ring")
+
+
+def cores_at(
+    place: int, policy: Policy | None = None, config: NodeConfig = CONFIG, notary: Notary | None = None
+) -> Cores:
     """The cores of a node that is in no cluster yet; every other node may do everything."""
-    cores = assemble(step_at(place), config, policy or AdmitAll(), Rights())
+    cores = assemble(step_at(place), config, policy or AdmitAll(), Rights(), notary)
     for other in range(256):
         cores.permits.link_up(node_at(other), Rights())
     return cores
@@ -211,9 +224,10 @@ def member_at(
     changes: Iterable[Change] = (),
     policy: Policy | None = None,
     config: NodeConfig = CONFIG,
+    notary: Notary | None = None,
 ) -> Cores:
     """A member of the cluster that the node at 1 rules, with a running lease on its arc of a table."""
-    cores = cores_at(place, policy, config)
+    cores = cores_at(place, policy, config, notary)
     cores.election.follow(CLUSTER, table.version.epoch, at(1))
     cores.enter_cluster(CLUSTER)
     give_index(cores, table, changes)

@@ -53,6 +53,11 @@ AnyMessage = (
     | pubsub.Routed
     | pubsub.Deliver
     | pubsub.Delivered
+    | pubsub.Stream
+    | pubsub.StreamToShard
+    | pubsub.StreamDeliver
+    | pubsub.ShardAsk
+    | pubsub.ShardEmpty
 )
 
 __all__ = ["AnyMessage", "Lane", "Message", "casts", "cluster", "cube", "hello", "liveness", "pubsub", "ring"]

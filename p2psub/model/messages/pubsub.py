@@ -9,9 +9,11 @@ import msgspec
 
 from p2psub.model.changes import Vector
 from p2psub.model.content import Event, Subscription, Timed
-from p2psub.model.ids import ClusterId, Contact, EventId, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, EventId, Natural, SubscriptionId
+from p2psub.model.instants import Micros
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome, PublishOutcome, VerdictStatus
+from p2psub.model.seals import Leaf, Signature
 
 
 class Subscribe(Message, frozen=True):
@@ -177,3 +179,80 @@ class Delivered(Message, frozen=True):
 
     event: EventId
     outcomes: tuple[tuple[SubscriptionId, Outcome], ...]
+
+
+class Parcel(msgspec.Struct, frozen=True, array_like=True):
+    """Events that promise nothing, of one start of one publisher, which numbers its parcels and signs each once.
+
+    Of `size` events these are at `places`, and the proof leads from them to what was signed. No places: all of them.
+    """
+
+    number: Natural
+    events: tuple[Event, ...]
+    size: Natural
+    places: tuple[Natural, ...] = ()
+    signature: Signature | None = None
+    proof: tuple[Leaf, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        return 5 * SMALL + 16 * len(self.proof) + 64 * self.size + sum([len(event.body) for event in self.events])
+
+
+class Stream(Message, frozen=True):
+    """A publisher to the owner of the topics. Said once, as everything about a parcel.
+
+    The leaves spare whoever passes on a part of the parcel to hash all of it. If they are wrong, the part is refused
+    by its receivers, and nobody but the publisher is harmed.
+    """
+
+    lane: ClassVar[Lane] = Lane.CONTENT
+    parcel: Parcel
+    leaves: tuple[Leaf, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        return 16 * len(self.leaves) + self.parcel.weight
+
+
+class StreamToShard(Message, frozen=True):
+    """The topics' owner to a wildcard shard's, which passes the events on to whoever wants them there."""
+
+    lane: ClassVar[Lane] = Lane.CONTENT
+    cluster: ClusterId
+    shard: int
+    parcel: Parcel
+    leaves: tuple[Leaf, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        return 16 * len(self.leaves) + self.parcel.weight
+
+
+class StreamDeliver(Message, frozen=True):
+    """Events for subscriptions of the receiving peer, each with the indexes of its events; none: all of them."""
+
+    lane: ClassVar[Lane] = Lane.CONTENT
+    shard: int | None
+    parcel: Parcel
+    wanted: tuple[tuple[SubscriptionId, tuple[Natural, ...]], ...]
+
+    @property
+    def weight(self) -> int:
+        return SMALL * len(self.wanted) + self.parcel.weight
+
+
+class ShardAsk(Message, frozen=True):
+    """The topics' owner asks a wildcard shard's whether it is empty; asked again while it matters."""
+
+    cluster: ClusterId
+    shard: int
+    asked_us: Micros
+
+
+class ShardEmpty(Message, frozen=True):
+    """It is, and leases the right to pass it over for a while from `asked_us`, by the asker's clock."""
+
+    cluster: ClusterId
+    shard: int
+    asked_us: Micros

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from p2psub.model.content import Event, Guarantee
+from p2psub.model.content import Draft, Event, Guarantee
 from p2psub.model.ids import ClusterId
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
-from p2psub.runtime.drafts import EVENT_BYTES_MAX, Draft
+from p2psub.runtime.drafts import EVENT_BYTES_MAX, check_draft
 from p2psub.runtime.items import Gap, Item, Notification
 from p2psub.runtime.refusals import BadContent
 from p2psub.runtime.values import Json, id_to_text, values_from_json, values_to_json
@@ -124,7 +124,7 @@ def draft_of(ask: PublishAsk) -> Draft:
         raise BadContent("the event has two bodies", "give body or body_base64, not both")
     body = _body_of(ask)
     draft = Draft(ask.topic, values_from_json(ask.attributes), body, ask.retain_s, ask.guarantee)
-    draft.check()
+    check_draft(draft)
     return draft
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from p2psub.model.content import Value
+from p2psub.model.content import Draft, Value
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
-from p2psub.runtime.drafts import Draft
 from p2psub.runtime.items import Item
 from p2psub.runtime.status import PeerStatus
 

@@ -15,7 +15,7 @@ from p2psub.errors import P2psubError
 from p2psub.matching.faults import FilterError
 from p2psub.runtime.control.bodies import Problem, ProblemSay
 from p2psub.runtime.control.wording import problem_of
-from p2psub.runtime.refusals import BadContent, NoRight, NotReady, TooLarge
+from p2psub.runtime.refusals import BadContent, NoRight, NotReady, NotTaken, TooLarge
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +25,7 @@ _STATUS: Final[dict[type[P2psubError], HTTPStatus]] = {
     NoRight: HTTPStatus.FORBIDDEN,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     NotReady: HTTPStatus.SERVICE_UNAVAILABLE,
+    NotTaken: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _ADVICE: Final = {
     HTTPStatus.NOT_FOUND: "GET /openapi.json lists what there is",

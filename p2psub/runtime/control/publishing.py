@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from p2psub.errors import P2psubError
+from p2psub.model.content import Draft
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.runtime.control.asking import Gate, body_of, read_ask
 from p2psub.runtime.control.attendance import while_connected
@@ -29,8 +30,7 @@ from p2psub.runtime.control.bodies import (
 from p2psub.runtime.control.controlled import ControlledPeer
 from p2psub.runtime.control.problems import JsonResponse
 from p2psub.runtime.control.wording import problem_of
-from p2psub.runtime.drafts import Draft
-from p2psub.runtime.refusals import NoRight, TooLarge
+from p2psub.runtime.refusals import TooLarge, why_not_taken
 
 BATCH_EVENTS: Final = 512
 """Lines that are published together: enough to share frames and signatures, few enough to see progress. A guess."""
@@ -117,13 +117,11 @@ async def _publish_sound(peer: ControlledPeer, batch: Sequence[Draft | P2psubErr
 
 async def _publish_into(answers: list[Answer], peer: ControlledPeer, drafts: Sequence[Draft]) -> None:
     if drafts:
-        answers.extend(map(_answer_of, await peer.publish_many(drafts)))
+        answers.extend(map(_answer_of, drafts, await peer.publish_many(drafts)))
 
 
-def _answer_of(outcome: PublishOutcome) -> Answer:
-    if outcome.refused is not None:
-        return NoRight(outcome.refused, "enrol with a join token that has the right to publish it")
-    return outcome_say(outcome)
+def _answer_of(draft: Draft, outcome: PublishOutcome) -> Answer:
+    return outcome_say(outcome) if outcome.refused is None else why_not_taken(draft.topic, outcome.refused)
 
 
 def _line_of(answer: Answer) -> OutcomeSay | ProblemSay:

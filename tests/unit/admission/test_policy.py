@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from p2psub.admission.policy import AdmitAll
-from p2psub.model.content import Subscription, SubscriptionState
+from p2psub.model.content import Draft, Subscription, SubscriptionState
 from p2psub.model.effects import PublishCommand, SubscribeCommand
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US
@@ -106,7 +106,7 @@ def test_one_refusing_cluster_refuses_for_the_overlay() -> None:
     assert overlay.matching(FORBIDDEN) == []
     assert len(overlay.matching(WELCOME)) == 2
     for number, topic in enumerate((FORBIDDEN, WELCOME), start=3):
-        overlay.stage.world.command(other, PublishCommand(number, topic, {}))
+        overlay.stage.world.command(other, PublishCommand(number, [Draft(topic)]))
     overlay.run(4)
     assert [record.subscription for record in overlay.records(Kind.DELIVER)] == [welcome]
     assert FORBIDDEN in [asked.filter.terms[0][0].constant for asked in overlay.policy.asked]

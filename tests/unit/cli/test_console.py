@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from p2psub.cli.console import console
 from p2psub.cli.exits import EXIT_NO_PEER, EXIT_REFUSED
-from p2psub.runtime.drafts import Draft
+from p2psub.model.content import Draft
 from tests.unit.runtime.control.served import Served
 
 app = typer.Typer()

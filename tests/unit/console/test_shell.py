@@ -13,7 +13,7 @@ from prompt_toolkit.output import DummyOutput
 from p2psub.cli.client import ControlClient
 from p2psub.cli.whereabouts import find_peer
 from p2psub.console.shell import history_in, run_prompt
-from p2psub.runtime.drafts import Draft
+from p2psub.model.content import Draft
 from tests.unit.runtime.control.served import Served
 
 

@@ -9,6 +9,7 @@ from p2psub.matching.language import parse_filter, print_filter
 from p2psub.matching.linear import matches
 from p2psub.model.content import Event, pinned_topics
 from p2psub.model.ids import EventId
+from p2psub.runtime.drafts import check_draft
 from tests.unit.bench import node_at
 
 ANY_ID = EventId(node_at(1), 1, 1)
@@ -41,4 +42,4 @@ def test_every_event_is_a_sound_draft() -> None:
     """A peer would publish each of them."""
     rng = Random(5)
     for number in range(100):
-        draw_event(rng, number).check()
+        check_draft(draw_event(rng, number))

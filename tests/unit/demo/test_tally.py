@@ -5,7 +5,7 @@ from __future__ import annotations
 from p2psub.demo.market import NUMBER
 from p2psub.demo.tally import Tally
 from p2psub.matching.language import parse_filter
-from p2psub.runtime.drafts import Draft
+from p2psub.model.content import Draft
 
 CHEAP, DEAR, ALL = 0, 1, 2
 

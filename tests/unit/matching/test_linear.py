@@ -113,6 +113,24 @@ def test_matcher_agrees_with_a_list(steps: list[tuple[bool, int, Filter]], publi
     assert matcher.match(published) == [name for name, wanted in left.items() if oracle.matches(wanted, published)]
 
 
+@settings(max_examples=200)
+@given(st.lists(FILTERS, max_size=5), st.lists(EVENTS, min_size=1, max_size=6), st.data())
+def test_many_events_are_matched_as_one_by_one(wants: list[Filter], events: list[Event], data: st.DataObject) -> None:
+    """Only those at the given indexes; who wants none is not named, and what was found before stays."""
+    matcher: Matcher = LinearMatcher()
+    records = [subscription(n, wanted) for n, wanted in enumerate(wants)]
+    for record in records:
+        matcher.add(record)
+    indexes = data.draw(st.lists(st.integers(0, len(events) - 1), unique=True))
+    wanted = {subscription(99, Filter()).id: [7]} | {record.id: [9] for record in records[:1]}
+    expected = {name: list(found) for name, found in wanted.items()}
+    for index in indexes:
+        for name in matcher.match(events[index]):
+            expected.setdefault(name, []).append(index)
+    matcher.match_many(events, indexes, wanted)
+    assert wanted == expected
+
+
 @pytest.mark.parametrize(
     ("value", "operator", "constant", "expected"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from p2psub.model.changes import Change
-from p2psub.model.content import Timed
+from p2psub.model.content import Draft, Timed
 from p2psub.model.effects import (
     Connect,
     Effect,
@@ -113,16 +113,16 @@ def test_node_alone_publishes_to_itself() -> None:
     machine = founder()
     machine.step(SubscribeCommand(1, on_topic("x")))
     machine.run(4)
-    machine.step(PublishCommand(2, "x", {}, b"body"))
+    machine.step(PublishCommand(2, [Draft("x", body=b"body")]))
     machine.run(4)
     replies = [effect for effect in machine.effects if isinstance(effect, Reply)]
     notified = [effect for effect in machine.effects if isinstance(effect, Notify)]
     subscription = subscription_of(on_topic("x"), 1, subscriber=1).id
     assert replies == [
         Reply(1, SubscribeVerdict(subscription, VerdictStatus.STABLE)),
-        Reply(2, PublishOutcome(notified[0].event.id, 1, 1)),
+        Reply(2, (PublishOutcome(notified[0].events[0].id, 1, 1),)),
     ]
-    assert [(n.subscription, n.event.body) for n in notified] == [(subscription, b"body")]
+    assert [(n.subscription, [event.body for event in n.events]) for n in notified] == [(subscription, [b"body"])]
     assert machine.core.status().undischarged == 0
 
 

@@ -21,6 +21,7 @@ from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStat
 from p2psub.overlay.election import Election
 from p2psub.pubsub.delivery import Delivery
 from p2psub.pubsub.sampling import Sampling
+from p2psub.pubsub.sealing import Sealing
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -48,7 +49,7 @@ class Subscriber:
         self.election = Election(self.step, CONFIG.cluster)
         if follows:
             self.election.follow(CLUSTER, epoch(1, 1), RULER)
-        self.core = Delivery(self.step, CONFIG.pubsub, self.election, Sampling(self.step, 1))
+        self.core = Delivery(self.step, CONFIG.pubsub, self.election, Sealing(None), Sampling(self.step, 1))
 
     def subscribe(self, window: int = 100, *, status: VerdictStatus | None = VerdictStatus.STABLE) -> None:
         """Subscribe, and get a verdict if one is given."""
@@ -70,7 +71,7 @@ class Subscriber:
 
     def handed_over(self) -> list[int]:
         """Sequence numbers of the events given to the application since the last look."""
-        return [notify.event.id.sequence for notify in effects_of(self.step, Notify)]
+        return [event.id.sequence for notify in effects_of(self.step, Notify) for event in notify.events]
 
 
 def record(version: int = 1, state: SubscriptionState = ACTIVE) -> Subscription:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from p2psub.model.changes import Stream
 from p2psub.model.content import Event, Timed
-from p2psub.model.ids import key_of_shard
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchAsk, MatchSay, Obligation
-from p2psub.model.places import Table
 from p2psub.node.cores import Cores
 from p2psub.pubsub.matchmaking import Gathering, Matchmaking
 from tests.unit.bench import (
@@ -20,27 +18,16 @@ from tests.unit.bench import (
     event_of,
     member_at,
     on_topic,
+    place_off_the_shards,
     sent,
     sent_of,
     subscription_of,
-    table_of,
     tick,
-    topic_in,
     wildcard_in_shard,
 )
 
 PUBLISHER = at(9)
 STREAM, OTHER = Stream(CLUSTER, epoch(1, 1)), Stream(CLUSTER, epoch(2, 2))
-
-
-def place_off_the_shards() -> tuple[Table, str]:
-    """A ring in which one member owns both shards, and another a topic."""
-    for low in range(2, 250):
-        table = table_of(low, low + 1)
-        owners = {table.owner_of(key_of_shard(shard)).id[0] for shard in range(CONFIG.pubsub.shards)}
-        if owners == {low}:
-            return table, topic_in(low, low + 1)
-    raise AssertionError("no such ring")
 
 
 TABLE, TOPIC = place_off_the_shards()
@@ -56,8 +43,9 @@ class Asking:
         self.cores.tenure.renew(self.cores.step.now, ((STREAM, 4), (OTHER, 2)))
         self.step = self.cores.step
         self.done: list[Gathering] = []
+        cores = self.cores
         self.core = Matchmaking(
-            self.step, CONFIG.pubsub, self.cores.tenure, self.cores.interests, matched=self.done.append
+            self.step, CONFIG.pubsub, cores.tenure, cores.interests, cores.shards, matched=self.done.append
         )
         self.core.cluster = CLUSTER
 
@@ -122,7 +110,7 @@ def test_lease_ends_with_the_table_it_was_given_under() -> None:
     asking, first = Asking(), event_of(TOPIC, 1)
     asking.gather(first)
     asking.say(first, 0, empty=True)
-    asking.core.forget_leases()
+    asking.cores.shards.forget()
     assert asking.gather(event_of(TOPIC, 2)) == [0, 1]
 
 

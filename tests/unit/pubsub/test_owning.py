@@ -281,12 +281,13 @@ def test_new_owner_pays_once_enough_members_hold_the_deed_again() -> None:
     assert (to, route.owed) == (at(1), (Obligation(THERE.id, ELSEWHERE),))
 
 
-def test_at_most_once_goes_straight_through() -> None:
-    """No store, no copies, no acknowledgement: matched, sent, forgotten."""
+def test_what_promises_nothing_is_not_promised() -> None:
+    """It goes in parcels; one that is published like a promised one is refused, and its publisher hears why."""
     cores = owner(HERE)
     event = event_of(TOPIC, guarantee=Guarantee.AT_MOST_ONCE)
     publish(cores, event)
-    assert sent(cores.step) == [(at(96), Deliver(Timed(event, Micros(0)), (HERE.id,)))]
+    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, 0, 0, "no_promise")))]
+    assert [drop.reason for drop in records_of(cores.step, Kind.DROP)] == ["no_promise"]
     assert cores.deeds.held == {}
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Event, Guarantee, Timed
+from p2psub.model.content import Draft, Event, Guarantee, Timed
 from p2psub.model.effects import PublishCommand, Reply
 from p2psub.model.ids import Contact, EventId
-from p2psub.model.instants import Micros
+from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
 from p2psub.model.messages.ring import Found, Lookup
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.records import Kind
 from p2psub.pubsub.publishing import Publishing
-from p2psub.pubsub.sampling import Sampling
+from p2psub.pubsub.sealing import Sealing
 from tests.unit.bench import CLUSTER, CONFIG, TICK_US, at, effects_of, node_at, records_of, sent, sent_of, tick
 from tests.unit.overlay.rings import Exchange
 
 OWNER, HEIR = at(64), at(128)
+ONCE, FREE = Guarantee.EFFECTIVELY_ONCE, Guarantee.AT_MOST_ONCE
 
 
 class Publisher:
@@ -25,11 +26,20 @@ class Publisher:
     def __init__(self, config: PubSubConfig = CONFIG.pubsub, owner: Contact | None = None) -> None:
         peer = Exchange([1, 64, 128]).peers[node_at(1)]
         self.step, self.lookups = peer.step, peer.lookups
-        self.core = Publishing(self.step, config, lambda _: owner, self.lookups, Sampling(self.step, 1))
+        self.streamed: list[list[Event]] = []
+        self.core = Publishing(self.step, config, lambda _: owner, self.lookups, Sealing(None), self._stream)
 
-    def publish(self, number: int = 1, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) -> None:
+    def _stream(self, events: list[Event]) -> tuple[PublishOutcome, ...]:
+        """What promises nothing is somebody else's business, who says at once that there are no copies."""
+        self.streamed.append(events)
+        return tuple(PublishOutcome(event.id, 0, 0) for event in events)
+
+    def publish(self, number: int = 1, *guarantees: Guarantee) -> None:
+        """A step with one command: one promised event, or as many as guarantees are given."""
         # A key that lies behind 64, so that somebody must be asked for its owner.
-        self.core.publish(PublishCommand(number, TOPIC, {"x": 1}, b"body", 5, guarantee))
+        drafts = [Draft(TOPIC, {"x": 1}, b"body", 5.0, guarantee) for guarantee in guarantees or (ONCE,)]
+        self.core.publish(PublishCommand(number, drafts))
+        self.core.flush()
 
     def find(self, owner: Contact) -> None:
         """Every look-up under way is answered."""
@@ -50,9 +60,9 @@ def far_topic() -> str:
 TOPIC = far_topic()
 
 
-def event(sequence: int = 1, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) -> Event:
-    """The event that the n-th command makes."""
-    return Event(EventId(node_at(1), 1, sequence), TOPIC, {"x": 1}, b"body", 5, guarantee)
+def event(sequence: int = 1, guarantee: Guarantee = ONCE) -> Event:
+    """The event that the n-th draft becomes."""
+    return Event(EventId(node_at(1), 1, sequence), TOPIC, {"x": 1}, b"body", 5 * SECOND_US, guarantee)
 
 
 def sent_event(to: Contact, sequence: int = 1, age_us: int = 0) -> tuple[Contact, Publish]:
@@ -93,7 +103,7 @@ def test_application_is_answered_by_the_acknowledgement_and_only_once() -> None:
     assert publisher.replies() == []
     outcome = acknowledge(publisher)
     acknowledge(publisher, copies=1)
-    assert publisher.replies() == [Reply(41, outcome)]
+    assert publisher.replies() == [Reply(41, (outcome,))]
     assert len(publisher.core) == 0
 
 
@@ -160,24 +170,50 @@ def test_each_event_gets_an_id_of_its_own() -> None:
 
 
 def test_full_outbox_refuses_and_says_so() -> None:
-    """The application hears of no copies at once; nothing is sent that nobody would repeat."""
+    """The application hears at once that there are no copies, and why; nothing is sent that nobody would repeat."""
     publisher = Publisher(PubSubConfig(outbox_events_max=1))
     publisher.publish(1)
     sent(publisher.step)
     publisher.publish(2)
-    assert publisher.replies() == [Reply(2, PublishOutcome(event(2).id, 0, 0))]
+    assert publisher.replies() == [Reply(2, (PublishOutcome(event(2).id, 0, 0, "outbox_full"),))]
     assert sent(publisher.step) == []
     assert [drop.reason for drop in records_of(publisher.step, Kind.DROP)] == ["outbox_full"]
 
 
-def test_at_most_once_is_sent_once() -> None:
+def test_at_most_once_is_streamed_and_forgotten() -> None:
     """Answered at once, kept nowhere, never repeated."""
     publisher = Publisher()
-    publisher.publish(7, Guarantee.AT_MOST_ONCE)
-    assert publisher.replies() == [Reply(7, PublishOutcome(event().id, 0, 0))]
-    publisher.find(OWNER)
-    timed = Timed(event(guarantee=Guarantee.AT_MOST_ONCE), Micros(0))
-    assert sent(publisher.step) == [(OWNER, Publish(timed))]
+    publisher.publish(7, FREE, FREE)
+    outcomes = tuple(PublishOutcome(event(n).id, 0, 0) for n in (1, 2))
+    assert publisher.replies() == [Reply(7, outcomes)]
+    assert publisher.streamed == [[event(1, FREE), event(2, FREE)]]
     tick(publisher.step, publisher.core.tick, 20)
     assert sent(publisher.step) == []
+    assert len(publisher.streamed) == 1
     assert len(publisher.core) == 0
+
+
+def test_each_event_of_a_command_has_the_next_number() -> None:
+    """Whatever they promise: the promised are answered one by one, the others in runs, each under its own number."""
+    publisher = Publisher(owner=OWNER)
+    publisher.publish(11, ONCE, FREE, FREE, ONCE, FREE)
+    assert sent(publisher.step) == [sent_event(OWNER, 1), sent_event(OWNER, 4)]
+    assert publisher.streamed == [[event(2, FREE), event(3, FREE)], [event(5, FREE)]]
+    acknowledged = [acknowledge(publisher, sequence) for sequence in (4, 1)]
+    assert publisher.replies() == [
+        Reply(12, tuple(PublishOutcome(event(n).id, 0, 0) for n in (2, 3))),
+        Reply(15, (PublishOutcome(event(5).id, 0, 0),)),
+        Reply(14, (acknowledged[0],)),
+        Reply(11, (acknowledged[1],)),
+    ]
+
+
+def test_nothing_leaves_before_the_end_of_the_step() -> None:
+    """So that all commands of a step share what can be shared."""
+    publisher = Publisher(owner=OWNER)
+    for number in (1, 2):
+        publisher.core.publish(PublishCommand(number, [Draft(TOPIC, {"x": 1}, b"body", 5.0)]))
+    assert sent(publisher.step) == []
+    publisher.core.flush()
+    publisher.core.flush()
+    assert sent(publisher.step) == [sent_event(OWNER, 1), sent_event(OWNER, 2)]

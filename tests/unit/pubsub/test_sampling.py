@@ -13,23 +13,28 @@ FREE = Guarantee.AT_MOST_ONCE
 def test_promised_event_is_always_traced() -> None:
     """The audit of the promise has to see each of them."""
     sampling = Sampling(step_at(1), 64)
-    assert all(sampling.takes(event_of("t", n)) for n in range(200))
+    events = [event_of("t", n) for n in range(200)]
+    assert sampling.sample(Kind.PUBLISH, events) == events
 
 
 def test_every_node_draws_the_same_sample_of_the_others() -> None:
     """So a sampled event's whole way can be followed."""
     one, other = Sampling(step_at(1), 4), Sampling(step_at(2), 4)
-    drawn = [n for n in range(1, 13) if one.takes(event_of("t", n, guarantee=FREE))]
-    assert drawn == [n for n in range(1, 13) if other.takes(event_of("t", n, guarantee=FREE))] == [4, 8, 12]
+    events = [event_of("t", n, guarantee=FREE) for n in range(1, 13)]
+    drawn = one.sample(Kind.PUBLISH, events)
+    assert (
+        drawn == [event for event in events if other.sample(Kind.DELIVER, [event])] == [events[n] for n in (3, 7, 11)]
+    )
 
 
 def test_rest_is_counted_and_told_at_the_tick() -> None:
     """By kind, and once."""
     step = step_at(1)
     sampling = Sampling(step, 4)
-    for kind in (Kind.PUBLISH, Kind.PUBLISH, Kind.DELIVER):
-        sampling.count(kind)
+    sampling.sample(Kind.PUBLISH, [event_of("t", n, guarantee=FREE) for n in (1, 2, 4)])
+    sampling.sample(Kind.DELIVER, [event_of("t", 1, guarantee=FREE), event_of("t", 2)])
+    sampling.sample(Kind.MATCH, [event_of("t", 4, guarantee=FREE)])
     sampling.tick()
     sampling.tick()
-    told = [(r.kind, r.reason, r.count) for r in records_of(step, Kind.PUBLISH, Kind.DELIVER)]
+    told = [(r.kind, r.reason, r.count) for r in records_of(step, Kind.PUBLISH, Kind.DELIVER, Kind.MATCH)]
     assert told == [(Kind.PUBLISH, "untraced", 2), (Kind.DELIVER, "untraced", 1)]

@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from p2psub.model.content import Moment
-from p2psub.runtime.drafts import ATTRIBUTES_MAX, EVENT_BYTES_MAX, INTEGER_MAX, INTEGER_MIN, TOPIC_BYTES_MAX, Draft
+from p2psub.model.content import Draft, Moment
+from p2psub.runtime.drafts import (
+    ATTRIBUTES_MAX,
+    EVENT_BYTES_MAX,
+    INTEGER_MAX,
+    INTEGER_MIN,
+    TOPIC_BYTES_MAX,
+    check_draft,
+)
 from p2psub.runtime.refusals import BadContent, TooLarge
 
 
@@ -32,7 +39,7 @@ class Color(enum.IntEnum):
 )
 def test_sound_drafts_pass(draft: Draft) -> None:
     """Up to the limits, and with every type of value."""
-    draft.check()
+    check_draft(draft)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +63,7 @@ def test_sound_drafts_pass(draft: Draft) -> None:
 def test_attributes_of_other_types_are_refused(attributes: dict[Any, Any], word: str) -> None:
     """A value that no peer could encode, or match, is told so where it is published."""
     with pytest.raises(BadContent, match=word):
-        Draft("t", attributes).check()
+        check_draft(Draft("t", attributes))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +82,7 @@ def test_attributes_of_other_types_are_refused(attributes: dict[Any, Any], word:
 def test_bad_topics_bodies_and_retentions_are_refused(draft: Draft) -> None:
     """Each with advice."""
     with pytest.raises(BadContent) as told:
-        draft.check()
+        check_draft(draft)
     assert told.value.advice
 
 
@@ -91,4 +98,4 @@ def test_bad_topics_bodies_and_retentions_are_refused(draft: Draft) -> None:
 def test_what_would_not_fit_into_a_frame_is_refused(draft: Draft) -> None:
     """Wherever its bytes are."""
     with pytest.raises(TooLarge):
-        draft.check()
+        check_draft(draft)

@@ -122,9 +122,9 @@ async def test_effects_are_performed_in_order(nursery: trio.Nursery) -> None:
         Connect(at(2)),
         Persist(1, []),
         Transmit(node_at(2), [Ping()], STAMP),
-        Notify(SUBSCRIPTION, event_of("t")),
+        Notify(SUBSCRIPTION, [event_of("t")]),
         NotifyGap(SUBSCRIPTION, 3, "channel_full"),
-        Reply(1, PublishOutcome(event_of("t").id, 3, 0)),
+        Reply(1, (PublishOutcome(event_of("t").id, 3, 0),)),
         Disconnect(node_at(2), "enough"),
     ]
     machine.answers = [effects]

@@ -10,7 +10,7 @@ import trio.testing
 
 from p2psub.matching.faults import FilterError
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import Filter, Guarantee
+from p2psub.model.content import Draft, Filter, Guarantee
 from p2psub.model.effects import (
     Input,
     Notify,
@@ -24,11 +24,10 @@ from p2psub.model.effects import (
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.runtime import peer as peer_module
-from p2psub.runtime.drafts import Draft
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.peer import Peer, SubscriptionRefused
-from p2psub.runtime.refusals import BadContent
+from p2psub.runtime.refusals import BadContent, NoRight, NotTaken
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import event_of, node_at
@@ -43,6 +42,20 @@ def outcome(number: int) -> PublishOutcome:
     return PublishOutcome(EventId(node_at(1), 1, number), 3, number)
 
 
+def numbers_of(commands: Iterable[Input]) -> list[int]:
+    """The publishes in some commands."""
+    numbers: list[int] = []
+    for command in commands:
+        assert isinstance(command, PublishCommand)
+        numbers += range(command.number, command.number + len(command.drafts))
+    return numbers
+
+
+def drafts_of(*topics: str) -> list[Draft]:
+    """An event on each of some topics."""
+    return [Draft(topic) for topic in topics]
+
+
 class Node:
     """A peer whose node is the test."""
 
@@ -55,7 +68,7 @@ class Node:
 
     async def publish(self, *topics: str) -> None:
         """As an application does."""
-        self.outcomes.append(await self.peer.publish_many([Draft(topic) for topic in topics]))
+        self.outcomes.append(await self.peer.publish_many(drafts_of(*topics)))
 
     async def asked(self) -> list[Input]:
         """The commands since the last time, when nothing moves any more."""
@@ -63,10 +76,13 @@ class Node:
         return self.inbox.take()
 
     def answer(self, commands: Iterable[Input]) -> None:
-        """Acknowledge publishes."""
-        for command in commands:
-            assert isinstance(command, PublishCommand)
-            self.peer.replied(Reply(command.number, outcome(command.number)))
+        """Acknowledge publishes, each by itself."""
+        for number in numbers_of(commands):
+            self.acknowledge(number)
+
+    def acknowledge(self, *numbers: int) -> None:
+        """Some publishes, those with consecutive numbers, in one answer."""
+        self.peer.replied(Reply(numbers[0], tuple(map(outcome, numbers))))
 
     def judge(self, command: Input, status: VerdictStatus, name: SubscriptionId = ID) -> None:
         """Give a verdict on a subscription."""
@@ -89,7 +105,7 @@ async def test_a_publish_returns_its_outcome(nursery: trio.Nursery) -> None:
         )
 
     (command,) = await node.asked()
-    assert command == PublishCommand(1, "t", {"price": 1.5}, b"b", 2_500_000, Guarantee.AT_MOST_ONCE)
+    assert command == PublishCommand(1, [Draft("t", {"price": 1.5}, b"b", 2.5, Guarantee.AT_MOST_ONCE)])
     assert outcomes == []
     node.answer([command])
     await trio.testing.wait_all_tasks_blocked()
@@ -103,12 +119,76 @@ async def test_many_outcomes_come_in_the_order_of_the_drafts(nursery: trio.Nurse
     first = await node.asked()
     nursery.start_soon(node.publish, "d", "e")
     second = await node.asked()
-    assert [command.topic for command in (*first, *second) if isinstance(command, PublishCommand)] == [*"abcde"]
-    node.answer(reversed(second))
+    assert [*first, *second] == [PublishCommand(1, drafts_of(*"abc")), PublishCommand(4, drafts_of(*"de"))]
+    for number in (5, 4):
+        node.acknowledge(number)
     await trio.testing.wait_all_tasks_blocked()
-    node.answer(reversed(first))
+    for number in (3, 2, 1):
+        node.acknowledge(number)
     await trio.testing.wait_all_tasks_blocked()
     assert node.outcomes == [[outcome(4), outcome(5)], [outcome(1), outcome(2), outcome(3)]]
+
+
+async def test_one_answer_may_be_to_many_publishes(nursery: trio.Nursery) -> None:
+    """As the node gives it where nothing is promised; the rest of the call waits for its own."""
+    node = Node()
+    nursery.start_soon(node.publish, "a", "b", "c")
+    await node.asked()
+    node.acknowledge(1, 2)
+    await trio.testing.wait_all_tasks_blocked()
+    assert node.outcomes == []
+    node.acknowledge(3)
+    await trio.testing.wait_all_tasks_blocked()
+    assert node.outcomes == [[outcome(1), outcome(2), outcome(3)]]
+
+
+async def test_a_long_call_becomes_commands_of_bounded_size(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbered through; one more of them goes out while there is a place, so that many may be over the bound."""
+    monkeypatch.setattr(peer_module, "UNACKNOWLEDGED_MAX", 3)
+    monkeypatch.setattr(peer_module, "PACE_EVENTS", 2)
+    node = Node()
+    nursery.start_soon(node.publish, *"abcde")
+    first = await node.asked()
+    assert first == [PublishCommand(1, drafts_of("a", "b")), PublishCommand(3, drafts_of("c", "d"))]
+    node.acknowledge(1)
+    assert await node.asked() == []
+    node.acknowledge(2)
+    assert await node.asked() == [PublishCommand(5, drafts_of("e"))]
+    node.acknowledge(3, 4, 5)
+    await trio.testing.wait_all_tasks_blocked()
+    assert node.outcomes == [[outcome(number) for number in range(1, 6)]]
+
+
+@pytest.mark.parametrize(
+    ("reason", "refusal", "advice"),
+    [
+        ("no_right", NoRight, "join token that has the right"),
+        ("outbox_full", NotTaken, "wait until earlier events are acknowledged"),
+        ("bad_signature", NotTaken, "enrol it anew"),
+        ("no_promise", NotTaken, "see the log"),
+    ],
+)
+async def test_a_refused_publish_is_raised_with_advice(
+    nursery: trio.Nursery, reason: str, refusal: type[Exception], advice: str
+) -> None:
+    """For that reason; one of many is an outcome like the others, lest it hide them."""
+    node, refused = Node(), PublishOutcome(outcome(1).event, 0, 0, reason)
+
+    @nursery.start_soon
+    async def publish() -> None:
+        with pytest.raises(refusal, match=f"t: {reason}; .*{advice}"):
+            await node.peer.publish({}, topic="t")
+
+    await node.asked()
+    node.peer.replied(Reply(1, (refused,)))
+    await trio.testing.wait_all_tasks_blocked()
+    nursery.start_soon(node.publish, "a", "b")
+    await node.asked()
+    node.peer.replied(Reply(2, (refused, outcome(3))))
+    await trio.testing.wait_all_tasks_blocked()
+    assert node.outcomes == [[refused, outcome(3)]]
 
 
 async def test_publishing_nothing_is_done_at_once() -> None:
@@ -129,6 +209,7 @@ async def test_what_is_not_acknowledged_holds_back_the_rest(
 ) -> None:
     """Further publishes wait for a place, and take it as soon as there is one; nobody is forgotten."""
     monkeypatch.setattr(peer_module, "UNACKNOWLEDGED_MAX", 3)
+    monkeypatch.setattr(peer_module, "PACE_EVENTS", 1)
     node = Node()
     nursery.start_soon(node.publish, *"abcde")
     first = await node.asked()
@@ -149,6 +230,7 @@ async def test_an_application_that_gives_up_leaves_its_place(
 ) -> None:
     """What it published is on its way all the same; the answer frees the place for somebody else."""
     monkeypatch.setattr(peer_module, "UNACKNOWLEDGED_MAX", 1)
+    monkeypatch.setattr(peer_module, "PACE_EVENTS", 1)
     node = Node()
     with trio.move_on_after(0.0) as scope:
         await node.publish("a", "b")
@@ -200,7 +282,7 @@ async def test_a_subscription_is_entered_with_its_verdict(nursery: trio.Nursery)
     (subscription,) = entered
     assert node.peer.subscriptions == (subscription,)
     assert (subscription.id, subscription.verdict.status) == (ID, VerdictStatus.ACCEPTED)
-    node.peer.notified(Notify(ID, event_of("t")))
+    node.peer.notified(Notify(ID, [event_of("t")]))
     node.peer.notified(NotifyGap(ID, 2, "spool_full"))
     assert await subscription.take_all() == [Notification(event_of("t")), Gap(2, "spool_full")]
     leave.set()
@@ -240,8 +322,8 @@ async def test_items_of_two_subscriptions_are_kept_apart(nursery: trio.Nursery) 
     first, second = await node.asked()
     node.judge(second, VerdictStatus.STABLE, OTHER_ID)
     node.judge(first, VerdictStatus.STABLE)
-    node.peer.notified(Notify(OTHER_ID, event_of("other")))
-    node.peer.notified(Notify(ID, event_of("one")))
+    node.peer.notified(Notify(OTHER_ID, [event_of("other")]))
+    node.peer.notified(Notify(ID, [event_of("one")]))
     await trio.testing.wait_all_tasks_blocked()
     assert await entered[ID].take() == Notification(event_of("one"))
     assert await entered[OTHER_ID].take() == Notification(event_of("other"))
@@ -294,7 +376,7 @@ async def test_what_comes_for_an_ended_subscription_is_dropped(nursery: trio.Nur
     (command,) = await node.asked()
     node.judge(command, VerdictStatus.STABLE)
     assert await node.asked() == [UnsubscribeCommand(2, ID)]
-    node.peer.notified(Notify(ID, event_of("t")))
+    node.peer.notified(Notify(ID, [event_of("t")]))
     node.peer.notified(NotifyGap(ID, 1, "spool_full"))
     node.peer.replied(Reply(2, SubscribeVerdict(ID, VerdictStatus.STABLE)))
     assert await node.asked() == []

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from p2psub.model.changes import Change, ChangeNumber
+from p2psub.model.content import Draft
 from p2psub.model.effects import (
     Input,
     Notify,
@@ -154,7 +155,7 @@ async def test_a_node_goes_on_where_the_last_process_ended(path: Path) -> None:
         inputs: list[Input] = []
         commands: dict[int, Input] = {
             20: SubscribeCommand(1, on_topic("a"), window=0),
-            30: PublishCommand(2, "a", {"price": 1.5}),
+            30: PublishCommand(2, [Draft("a", {"price": 1.5})]),
         }
         for turn in range(40):
             inputs += [commands[turn]] if turn in commands else []

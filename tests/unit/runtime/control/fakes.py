@@ -11,13 +11,12 @@ import msgspec
 import trio
 
 from p2psub.matching.faults import FilterError
-from p2psub.model.content import Event, Value
+from p2psub.model.content import Draft, Event, Value
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId, digest_of
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.places import TableVersion
 from p2psub.model.status import NodeStatus, Role
-from p2psub.runtime.drafts import Draft
 from p2psub.runtime.items import Item, Notification
 from p2psub.runtime.refusals import NoRight
 from p2psub.runtime.status import LinkStatus, PeerStatus
@@ -154,7 +153,7 @@ class FakePeer:
 
     def _publish(self, draft: Draft) -> PublishOutcome:
         if draft.topic.startswith("withheld"):
-            return PublishOutcome(EventId(NODE.id, NODE.incarnation, 0), 0, 0, "the owner refuses withheld topics")
+            return PublishOutcome(EventId(NODE.id, NODE.incarnation, 0), 0, 0, "no_right")
         self.published.append(draft)
         name = EventId(NODE.id, NODE.incarnation, len(self.published))
         event = Event(name, draft.topic, draft.attributes, draft.body, int(draft.retain_s * 1e6), draft.guarantee)

@@ -10,13 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from p2psub.model.content import Guarantee, Moment, Value
+from p2psub.model.content import Draft, Guarantee, Moment, Value
 from p2psub.runtime.control.app import control_app, routes
 from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON
 from p2psub.runtime.control.guard import OPEN_PATHS
 from p2psub.runtime.control.openapi import description
 from p2psub.runtime.control.publishing import BATCH_EVENTS
-from p2psub.runtime.drafts import Draft
 from tests.unit.runtime.control.fakes import NODE, TOKEN, UNREADY, FakePeer, node_id
 
 

@@ -1,0 +1,125 @@
+"""Seals: one signature for a batch of events, and how each of them is shown to be one of the batch.
+
+The signature is over the root of a Merkle tree whose leaves are the events' hashes. Pairs are hashed level by level, an
+odd one at the end moves up as it is. Whoever has some of the events needs, level by level and from left to right, the
+neighbours it cannot compute: that is a proof. With all events it is empty.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+
+BATCH_MAX = 64
+"""Events under one signature: by then it costs less than the hashes."""
+
+
+LEAF_BYTES = 16
+
+Leaf = Annotated[bytes, msgspec.Meta(min_length=LEAF_BYTES, max_length=LEAF_BYTES)]
+"""Hash of an event."""
+
+
+# Copied, because that is cheaper than to make them; marked, so that no pair can pass for an event.
+_LEAF = hashlib.blake2b(digest_size=LEAF_BYTES, person=b"p2psub event")
+_PAIR = hashlib.blake2b(digest_size=LEAF_BYTES, person=b"p2psub pair")
+
+
+class Signature(msgspec.Struct, frozen=True, array_like=True):
+    """What a publisher says of a root, and the certificate by which anybody can tell that it was the publisher."""
+
+    value: bytes
+    certificate: bytes
+
+
+class Seal(msgspec.Struct, frozen=True, array_like=True):
+    """Shows that an event, the one at `place` of `size`, is what its publisher signed."""
+
+    signature: Signature
+    size: int
+    place: int
+    proof: tuple[Leaf, ...]
+
+
+class Tree:
+    """All hashes over a batch, for whoever has all of its leaves."""
+
+    __slots__ = ("_levels",)
+
+    def __init__(self, leaves: Sequence[bytes]) -> None:
+        assert leaves, "a batch has an event"
+        self._levels = [list(leaves)]
+        while len(self._levels[-1]) > 1:
+            self._levels.append(_above(self._levels[-1]))
+
+    @property
+    def root(self) -> bytes:
+        return self._levels[-1][0]
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        return tuple(self._levels[0])
+
+    def proof(self, places: Sequence[int]) -> tuple[Leaf, ...]:
+        """What somebody needs who has the events at these places."""
+        needed: list[bytes] = []
+        known = sorted(places)
+        for level in self._levels[:-1]:
+            held = set(known)
+            needed += [level[place ^ 1] for place in known if place ^ 1 not in held and place ^ 1 < len(level)]
+            known = sorted({place >> 1 for place in known})
+        return tuple(needed)
+
+
+def leaf_of(content: bytes) -> Leaf:
+    """Hash of an event's content."""
+    hasher = _LEAF.copy()
+    hasher.update(content)
+    return hasher.digest()
+
+
+def root_of(size: int, leaves: Mapping[int, bytes], proof: Sequence[bytes]) -> bytes | None:
+    """The root over a batch of which these leaves, by place, are known; None if the proof is not exactly enough."""
+    if not leaves or not all(0 <= place < size <= BATCH_MAX for place in leaves):
+        return None
+    if len(leaves) == size and not proof:
+        return _whole_root([leaves[place] for place in range(size)])
+    known, needed = leaves, list(reversed(proof))
+    while size > 1:
+        above: dict[int, bytes] = {}
+        for place in sorted(known):
+            if place >> 1 in above:
+                continue
+            neighbour = known.get(place ^ 1)
+            if place ^ 1 >= size:
+                above[place >> 1] = known[place]
+                continue
+            if neighbour is None:
+                if not needed:
+                    return None
+                neighbour = needed.pop()
+            pair = (neighbour, known[place]) if place & 1 else (known[place], neighbour)
+            above[place >> 1] = _pair(*pair)
+        known, size = above, (size + 1) >> 1
+    return None if needed else known[0]
+
+
+def _whole_root(level: list[bytes]) -> bytes:
+    while len(level) > 1:
+        level = _above(level)
+    return level[0]
+
+
+def _above(level: list[bytes]) -> list[bytes]:
+    above = [_pair(left, right) for left, right in zip(level[::2], level[1::2], strict=False)]
+    return above + level[-1:] if len(level) & 1 else above
+
+
+def _pair(left: bytes, right: bytes) -> bytes:
+    hasher = _PAIR.copy()
+    hasher.update(left)
+    hasher.update(right)
+    return hasher.digest()
