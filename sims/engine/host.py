@@ -13,7 +13,7 @@ from p2psub.model.instants import Micros
 from sims.engine.disk import Disk
 
 if TYPE_CHECKING:
-    from sims.engine.network import Session
+    from sims.engine.network import End
 
 
 class Core(Protocol):
@@ -82,7 +82,7 @@ class Host:
         self.incarnation = 0
         self.disk = Disk()
         self.inbox: list[Input] = []
-        self.links: dict[NodeId, Session] = {}
+        self.links: dict[NodeId, End] = {}
         self.dialing: dict[NodeId, int] = {}
         self.timer_at = -1
         self.stored_due = 0

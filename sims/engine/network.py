@@ -16,7 +16,6 @@ import msgspec
 from p2psub.errors import PeerFault
 from p2psub.model.effects import Connect, Disconnect, LinkLost, LinkReady, LinkUp, Received, Transmit
 from p2psub.model.ids import NodeId
-from p2psub.model.instants import Stamp
 from p2psub.model.messages import Message
 from sims.engine.clockwork import GRAIN_US, Agenda
 from sims.engine.host import CoreFault, Host, Power
@@ -63,19 +62,28 @@ class Traffic:
     stale: int = 0
 
 
-class Session:
-    """One connection between two machines; side 0 dialled. Each side is pending, open or closed by itself."""
+class End:
+    """One end of a session, which has two; each is pending, open or closed by itself."""
 
-    __slots__ = ("arrives", "drained", "hosts", "shape", "states")
+    __slots__ = ("arrives", "drained", "far", "host", "shape", "state")
 
-    def __init__(self, dialler: Host, acceptor: Host, shape: LinkShape) -> None:
-        self.hosts = (dialler, acceptor)
+    far: End
+
+    def __init__(self, host: Host, shape: LinkShape) -> None:
+        self.host = host
         self.shape = shape
-        self.states = [PENDING, PENDING]
-        self.arrives = [0, 0]
-        """Latest arrival planned at each side: a session keeps its order unless a fault breaks it."""
-        self.drained = [0, 0]
-        """When each side's sending buffer is empty."""
+        self.state = PENDING
+        self.arrives = 0
+        """Latest arrival planned here: a session keeps its order unless a fault breaks it."""
+        self.drained = 0
+        """When our sending buffer is empty."""
+
+
+def _session(dialler: Host, acceptor: Host, shape: LinkShape) -> tuple[End, End]:
+    """Both ends of a new connection between two machines."""
+    near, far = End(dialler, shape), End(acceptor, shape)
+    near.far, far.far = far, near
+    return near, far
 
 
 class Network:
@@ -121,7 +129,7 @@ class Network:
         if target in dialler.dialing:
             return
         linked = dialler.links.get(target)
-        if linked is not None and linked.states[linked.hosts[1] is dialler] == OPEN:
+        if linked is not None and linked.state == OPEN:
             self._agenda.after(0, self._put, dialler, LinkUp(effect.contact, _credit_of(linked.shape)))
             return
         self._dials += 1
@@ -145,67 +153,65 @@ class Network:
             return
         existing = acceptor.links.get(dialler.id)
         if existing is not None:
-            if existing.states[existing.hosts[1] is dialler] == OPEN:
+            if existing.far.state == OPEN:
                 return  # both dialled at once, and the other dial was quicker
-            self.hang_up(existing, int(existing.hosts[1] is acceptor))
-        session = Session(dialler, acceptor, shape)
-        self._open(session, 1)
-        arrival = self._agenda.now + back_us
-        session.arrives[0] = arrival
-        self._agenda.at(arrival, self._accepted, session, dial)
+            self.hang_up(existing)
+        near, far = _session(dialler, acceptor, shape)
+        self._open(far)
+        near.arrives = self._agenda.now + back_us
+        self._agenda.at(near.arrives, self._accepted, near, dial)
 
-    def _accepted(self, session: Session, dial: int) -> None:
-        dialler, acceptor = session.hosts
-        if dialler.dialing.get(acceptor.id) != dial or session.states[1] != OPEN:
-            session.states[0] = CLOSED
-            self._agenda.after(session.shape.latency_ms * GRAIN_US, self.hang_up, session, 1)
+    def _accepted(self, near: End, dial: int) -> None:
+        dialler, acceptor = near.host, near.far.host
+        if dialler.dialing.get(acceptor.id) != dial or near.far.state != OPEN:
+            near.state = CLOSED
+            self._agenda.after(near.shape.latency_ms * GRAIN_US, self.hang_up, near.far)
             if dialler.dialing.get(acceptor.id) == dial:
                 self._dial_failed(dialler, acceptor.id, dial)
             return
-        self._open(session, 0)
+        self._open(near)
 
     def _dial_failed(self, dialler: Host, target: NodeId, dial: int) -> None:
         if dialler.core is not None and dialler.dialing.get(target) == dial:
             del dialler.dialing[target]
             self._put(dialler, LinkLost(target))
 
-    def _open(self, session: Session, side: int) -> None:
-        host, peer = session.hosts[side], session.hosts[1 - side]
-        session.states[side] = OPEN
-        host.links[peer.id] = session
+    def _open(self, end: End) -> None:
+        host, peer = end.host, end.far.host
+        end.state = OPEN
+        host.links[peer.id] = end
         host.dialing.pop(peer.id, None)
-        self._put(host, LinkUp(peer.contact, _credit_of(session.shape)))
+        self._put(host, LinkUp(peer.contact, _credit_of(end.shape)))
 
     # Ending
 
     def disconnect(self, host: Host, effect: Disconnect) -> None:
-        """Close our side; the other side hears of it unless it is cut off."""
+        """Close our end; the other one hears of it unless it is cut off."""
         host.dialing.pop(effect.peer, None)
-        session = host.links.pop(effect.peer, None)
-        if session is not None:
-            self._close(session, int(session.hosts[1] is host), tell=True)
+        end = host.links.pop(effect.peer, None)
+        if end is not None:
+            self._close(end, tell=True)
 
     def drop_all(self, host: Host, *, tell: bool) -> None:
-        """The process ended: its side of every session is closed, and the peers hear of it if `tell`."""
-        for session in host.links.values():
-            self._close(session, int(session.hosts[1] is host), tell=tell)
+        """The process ended: its end of every session is closed, and the peers hear of it if `tell`."""
+        for end in host.links.values():
+            self._close(end, tell=tell)
         host.links.clear()
         host.dialing.clear()
 
-    def _close(self, session: Session, side: int, *, tell: bool) -> None:
-        session.states[side] = CLOSED
-        host, peer = session.hosts[side], session.hosts[1 - side]
-        if tell and not self._is_cut(host, peer):
-            arrival = max(session.arrives[1 - side], self._agenda.now + session.shape.latency_ms * GRAIN_US)
-            self._agenda.at(arrival, self.hang_up, session, 1 - side)
+    def _close(self, end: End, *, tell: bool) -> None:
+        end.state = CLOSED
+        if tell and not self._is_cut(end.host, end.far.host):
+            arrival = max(end.far.arrives, self._agenda.now + end.shape.latency_ms * GRAIN_US)
+            self._agenda.at(arrival, self.hang_up, end.far)
 
-    def hang_up(self, session: Session, side: int) -> None:
-        """One side learns that its session is over."""
-        if session.states[side] != OPEN:
+    def hang_up(self, end: End) -> None:
+        """One end learns that its session is over."""
+        if end.state != OPEN:
             return
-        session.states[side] = CLOSED
-        host, peer = session.hosts[side], session.hosts[1 - side]
-        if host.links.get(peer.id) is session:
+        end.state = CLOSED
+        host, peer = end.host, end.far.host
+        if host.links.get(peer.id) is end:
             del host.links[peer.id]
         self._put(host, LinkLost(peer.id))
 
@@ -213,85 +219,84 @@ class Network:
 
     def transmit(self, host: Host, effect: Transmit) -> None:
         """Carry messages over an open link, as one arrival."""
-        messages = effect.messages
-        self.traffic.sent += len(messages)
-        session = host.links.get(effect.peer)
-        if session is None:
-            self.traffic.unlinked += len(messages)
+        messages, traffic = effect.messages, self.traffic
+        traffic.sent += len(messages)
+        end = host.links.get(effect.peer)
+        if end is None:
+            traffic.unlinked += len(messages)
             return
-        to = 1 if session.hosts[0] is host else 0
-        if self.cuts and (host.index, session.hosts[to].index) in self.cuts:
-            self.traffic.cut += len(messages)
+        far, shape = end.far, end.shape
+        if self.cuts and self._is_cut(host, far.host):
+            traffic.cut += len(messages)
             return
         if self._recode_every:
             self._recode_wait -= 1
             if not self._recode_wait:
                 messages = self._recoded(host, messages)
-        shape = session.shape
-        now = self._agenda.now
+        sent = self._agenda.now
         if shape.bandwidth is not None:
-            now = self._drain(session, 1 - to, messages, shape.bandwidth)
-        arrival = now + (shape.latency_ms + int(self._random() * (shape.jitter_ms + 1))) * GRAIN_US
-        if arrival < session.arrives[to]:
-            arrival = session.arrives[to]
-        session.arrives[to] = arrival
+            sent = self._drain(end, messages, shape.bandwidth)
+        arrival = sent + (shape.latency_ms + int(self._random() * (shape.jitter_ms + 1))) * GRAIN_US
+        if arrival < far.arrives:
+            arrival = far.arrives
+        far.arrives = arrival
+        received = Received(host.contact, messages, effect.stamp)
         weather = self.weather
         if weather.loss or weather.duplicate or weather.reorder:
-            messages, arrival = self._suffer(session, to, messages, effect.stamp, arrival)
-            if not messages:
-                return
-        self._agenda.at(arrival, self._arrive, session, to, messages, effect.stamp)
+            self._suffer(far, received, arrival)
+        else:
+            self._agenda.at(arrival, self._arrive, far, received)
 
-    def _arrive(self, session: Session, to: int, messages: list[Message], stamp: Stamp) -> None:
-        host = session.hosts[to]
-        if session.states[to] != OPEN:
-            self.traffic.stale += len(messages)
-            self._bounce(session, to)
+    def _arrive(self, end: End, received: Received) -> None:
+        if end.state != OPEN:
+            self.traffic.stale += len(received.messages)
+            self._bounce(end)
             return
-        self.traffic.received += len(messages)
-        if not host.inbox:
-            self._touched.append(host)
-        host.inbox.append(Received(session.hosts[1 - to].contact, messages, stamp))
+        self.traffic.received += len(received.messages)
+        inbox = end.host.inbox
+        if not inbox:
+            self._touched.append(end.host)
+        inbox.append(received)
 
-    def _bounce(self, session: Session, to: int) -> None:
+    def _bounce(self, end: End) -> None:
         """A machine that knows nothing of the session says so, if it can."""
-        host, sender = session.hosts[to], session.hosts[1 - to]
+        host, sender = end.host, end.far.host
         if host.power is not Power.GONE and not self._is_cut(host, sender):
-            self._agenda.after(session.shape.latency_ms * GRAIN_US, self.hang_up, session, 1 - to)
+            self._agenda.after(end.shape.latency_ms * GRAIN_US, self.hang_up, end.far)
 
-    def _suffer(
-        self, session: Session, to: int, messages: list[Message], stamp: Stamp, arrival: int
-    ) -> tuple[list[Message], int]:
+    def _suffer(self, end: End, received: Received, arrival: int) -> None:
+        """What the weather does to messages on their way to `end`: repeats, loses, delays."""
         weather, traffic, random = self.weather, self.traffic, self._random
+        peer, messages, stamp = received.peer, received.messages, received.stamp
         if weather.duplicate:
             again = [message for message in messages if random() < weather.duplicate]
             if again:
                 traffic.duplicated += len(again)
-                self._agenda.at(arrival + self._stray_us(), self._arrive, session, to, again, stamp)
+                self._agenda.at(arrival + self._stray_us(), self._arrive, end, Received(peer, again, stamp))
         if weather.loss:
-            loss = weather.loss * session.shape.loss_factor
+            loss = weather.loss * end.shape.loss_factor
             kept = [message for message in messages if random() >= loss]
             traffic.lost += len(messages) - len(kept)
             messages = kept
         if weather.reorder and random() < weather.reorder:
             traffic.reordered += len(messages)
             arrival += self._stray_us()
-        return messages, arrival
+        if messages:
+            self._agenda.at(arrival, self._arrive, end, Received(peer, messages, stamp))
 
     def _stray_us(self) -> int:
         return int(self._random() * STRAY_MS_MAX) * GRAIN_US
 
-    def _drain(self, session: Session, side: int, messages: list[Message], bandwidth: int) -> int:
+    def _drain(self, end: End, messages: list[Message], bandwidth: int) -> int:
         """When a limited link has sent these messages; it asks for more once it has sent everything."""
-        start = max(session.drained[side], self._agenda.now)
-        done = start + len(msgspec.msgpack.encode(messages)) * 1_000_000 // bandwidth
-        session.drained[side] = done
-        self._agenda.at(done, self._drained, session, side)
-        return done
+        start = max(end.drained, self._agenda.now)
+        end.drained = start + len(msgspec.msgpack.encode(messages)) * 1_000_000 // bandwidth
+        self._agenda.at(end.drained, self._drained, end)
+        return end.drained
 
-    def _drained(self, session: Session, side: int) -> None:
-        if session.states[side] == OPEN and session.drained[side] <= self._agenda.now:
-            self._put(session.hosts[side], LinkReady(session.hosts[1 - side].id, _credit_of(session.shape)))
+    def _drained(self, end: End) -> None:
+        if end.state == OPEN and end.drained <= self._agenda.now:
+            self._put(end.host, LinkReady(end.far.host.id, _credit_of(end.shape)))
 
     def _recoded(self, host: Host, messages: list[Message]) -> list[Message]:
         """The messages as the other side would decode them; a node must send only what survives that."""
