@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, NewType
+from typing import NewType
+
+import msgspec
 
 Micros = NewType("Micros", int)
 """Microseconds: an instant of the node's own steady clock, or a span."""
@@ -14,7 +16,7 @@ AHEAD_US_MAX = 24 * 3600 * SECOND_US
 """A wall clock this far ahead of ours is wrong or hostile; following it would break our own stamps for good."""
 
 
-class Stamp(NamedTuple):
+class Stamp(msgspec.Struct, frozen=True, order=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """An instant of the hybrid logical clock; their order extends 'happened before'."""
 
     wall_us: int
@@ -24,25 +26,19 @@ class Stamp(NamedTuple):
 class HybridClock:
     """Stamps that never run backwards and always exceed what was heard."""
 
-    __slots__ = ("_ticks", "_wall_us")
+    __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._wall_us = 0
-        self._ticks = 0
+        self._last = Stamp(0, 0)
 
     def tick(self, wall_us: int) -> Stamp:
         """Stamp a local happening."""
-        if wall_us > self._wall_us:
-            self._wall_us, self._ticks = wall_us, 0
-        else:
-            self._ticks += 1
-        return Stamp(self._wall_us, self._ticks)
+        last = self._last
+        stamp = self._last = Stamp(wall_us, 0) if wall_us > last.wall_us else Stamp(last.wall_us, last.ticks + 1)
+        return stamp
 
     def hear(self, heard: Stamp) -> None:
         """Take note of another node's stamp, so that the next own one is later; one absurdly far ahead is ignored."""
-        wall_us, ticks = heard
-        if wall_us < self._wall_us or (wall_us == self._wall_us and ticks <= self._ticks):
-            return
-        if self._wall_us and wall_us > self._wall_us + AHEAD_US_MAX:
-            return
-        self._wall_us, self._ticks = wall_us, ticks
+        last = self._last
+        if heard > last and (heard.wall_us <= last.wall_us + AHEAD_US_MAX or not last.wall_us):
+            self._last = heard

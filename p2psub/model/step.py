@@ -12,7 +12,7 @@ from typing import Any
 
 from p2psub.model.effects import Effect, Persist, Write
 from p2psub.model.ids import Contact
-from p2psub.model.instants import HybridClock, Micros
+from p2psub.model.instants import HybridClock, Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.records import Kind, Record
 
@@ -55,10 +55,9 @@ class Step:
         self._after_writes: list[Callable[[], None]] = []
         self._promises: deque[tuple[int, list[Callable[[], None]]]] = deque()
 
-    @property
-    def wall_us(self) -> int:
-        """The wall clock, for stamps only: no decision may rest on it."""
-        return self.now + self._wall_offset_us
+    def stamp(self) -> Stamp:
+        """An instant of the hybrid clock for what happens now; no decision may rest on the wall clock in it."""
+        return self.clock.tick(self.now + self._wall_offset_us)
 
     def send(self, to: Contact, message: Message) -> None:
         """Ask the egress to get `message` to `to`; it may be lost, repeated or late.
@@ -95,10 +94,13 @@ class Step:
 
     def record(self, kind: Kind, **fields: Any) -> None:
         """Write a trace record."""
-        self.effects.append(self.make_record(kind, **fields))
+        self.effects.append(self._made(kind, fields))
 
     def make_record(self, kind: Kind, **fields: Any) -> Record:
-        """A trace record, numbered without gaps."""
+        """A trace record, numbered without gaps, that whoever asked writes itself."""
+        return self._made(kind, fields)
+
+    def _made(self, kind: Kind, fields: dict[str, Any]) -> Record:
         self._record_sequence += 1
         stamp = self.clock.tick(self.now + self._wall_offset_us)
         return Record(kind, self.me.id, self.incarnation, self._record_sequence, stamp, **fields)

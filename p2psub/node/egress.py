@@ -30,6 +30,7 @@ class _Link:
     queued: int = 0
     is_up: bool = False
     credit: int = 0
+    """Bytes it takes before it must drain; none while it is down."""
     bulk_debt: float = 0.0
 
 
@@ -52,11 +53,7 @@ class Egress:
         sends = self._step.sends
         if not sends:
             return
-        stamp = self._step.clock.tick(self._step.wall_us)
-        if len(sends) == 1:
-            contact, message = sends.pop()
-            self._put(contact, [message], stamp)
-            return
+        stamp = self._step.stamp()
         by_peer: dict[NodeId, tuple[Contact, list[Message]]] = {}
         for contact, message in sends:
             gathered = by_peer.get(contact.id)
@@ -66,17 +63,11 @@ class Egress:
                 gathered[1].append(message)
         sends.clear()
         for contact, messages in by_peer.values():
-            self._put(contact, messages, stamp)
-
-    def _put(self, contact: Contact, messages: list[Message], stamp: Stamp) -> None:
-        link = self._links.get(contact.id)
-        if link is None:
-            link = self._open(contact)
-        if link.is_up and not link.queued and link.credit > 0:
-            self._transmit_at_once(link, messages, stamp)
-        else:
-            self._queue(link, messages)
-            if link.is_up:
+            link = self._links.get(contact.id) or self._open(contact)
+            if link.credit > 0 and not link.queued:
+                self._transmit_at_once(link, messages, stamp)
+            else:
+                self._queue(link, messages)
                 self._transmit(link, stamp)
 
     def _open(self, contact: Contact) -> _Link:
@@ -151,13 +142,13 @@ class Egress:
         if link is None:
             link = self._links[peer.id] = _Link(peer, self._discipline())
         link.is_up, link.credit = True, credit
-        self._transmit(link, self._step.clock.tick(self._step.wall_us))
+        self._transmit(link, self._step.stamp())
 
     def link_ready(self, peer: NodeId, credit: int) -> None:
         link = self._links.get(peer)
         if link is not None and link.is_up:
             link.credit = credit
-            self._transmit(link, self._step.clock.tick(self._step.wall_us))
+            self._transmit(link, self._step.stamp())
 
     def link_lost(self, peer: NodeId) -> None:
         """What waited is lost; whoever asked to send it repeats it if it still matters."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from p2psub.model.instants import Stamp
 from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 
@@ -25,10 +26,10 @@ def check_drops(evidence: Evidence) -> Iterator[Finding]:
 
 def check_sequences(evidence: Evidence) -> Iterator[Finding]:
     """Traces: the records of a process are numbered from 1 without a gap, and its clock never runs back."""
-    last: dict[tuple[bytes, int], tuple[int, tuple[int, int]]] = {}
+    last: dict[tuple[bytes, int], tuple[int, Stamp]] = {}
     for at_us, record in evidence.entries:
         process = (bytes(record.node), record.incarnation)
-        sequence, stamp = last.get(process, (0, (0, 0)))
+        sequence, stamp = last.get(process, (0, Stamp(0, 0)))
         if record.sequence != sequence + 1:
             yield Finding("trace", f"record {record.sequence} follows {sequence}", record, at_us)
         if record.stamp <= stamp:
