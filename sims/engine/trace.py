@@ -19,13 +19,13 @@ _DIGEST_EVERY = 1024
 class Trace:
     """Records in the order in which they were made. `keep` off keeps the digest alone."""
 
-    __slots__ = ("_buffer", "_encoder", "_hasher", "_hooks", "_undigested", "count", "entries", "keep")
+    __slots__ = ("_buffer", "_digested", "_encoder", "_forgotten", "_hasher", "_hooks", "entries", "keep")
 
     def __init__(self, *, keep: bool = True) -> None:
         self.entries: list[Entry] = []
-        self.count = 0
         self.keep = keep
-        self._undigested: list[Entry] = []
+        self._digested = 0
+        self._forgotten = 0
         self._hooks: dict[Kind, list[Hook]] = {}
         # Sets are sorted on the way, else the digest would depend on PYTHONHASHSEED.
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
@@ -38,18 +38,19 @@ class Trace:
 
     def add(self, now: int, record: Record) -> None:
         """Take a record made at true time `now`."""
-        entry = (now, record)
-        self.count += 1
-        if self.keep:
-            self.entries.append(entry)
-        undigested = self._undigested
-        undigested.append(entry)
-        if len(undigested) >= _DIGEST_EVERY:
+        entries = self.entries
+        entries.append((now, record))
+        if len(entries) - self._digested >= _DIGEST_EVERY:
             self._flush()
         hooks = self._hooks.get(record.kind)
         if hooks is not None:
             for hook in hooks:
                 hook(now, record)
+
+    @property
+    def count(self) -> int:
+        """How many records there were."""
+        return self._forgotten + len(self.entries)
 
     def digest(self) -> str:
         """Hash of everything so far."""
@@ -59,7 +60,10 @@ class Trace:
     def _flush(self) -> None:
         # Each entry by itself, so that the digest does not depend on when it was asked for.
         self._buffer.clear()
-        for entry in self._undigested:
+        for entry in self.entries[self._digested :]:
             self._encoder.encode_into(entry, self._buffer, -1)
         self._hasher.update(self._buffer)
-        self._undigested.clear()
+        if not self.keep:
+            self._forgotten += len(self.entries)
+            self.entries.clear()
+        self._digested = len(self.entries)
