@@ -20,7 +20,7 @@ from p2psub.model.records import Record
 from p2psub.model.rights import Rights
 
 
-class Received(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True, gc=False):
     """Messages of one peer, in the order it sent them, with its hybrid clock when it did."""
 
     peer: Contact
@@ -28,11 +28,11 @@ class Received(msgspec.Struct, frozen=True):
     stamp: Stamp
 
 
-class TimerFired(msgspec.Struct, frozen=True):
+class TimerFired(msgspec.Struct, frozen=True, gc=False):
     """The timer that was set last has fired."""
 
 
-class LinkUp(msgspec.Struct, frozen=True):
+class LinkUp(msgspec.Struct, frozen=True, gc=False):
     """A link is open, and takes `credit` bytes before the first LinkReady; the peer has proved these rights."""
 
     peer: Contact
@@ -40,26 +40,26 @@ class LinkUp(msgspec.Struct, frozen=True):
     rights: Rights = Rights()
 
 
-class LinkReady(msgspec.Struct, frozen=True):
+class LinkReady(msgspec.Struct, frozen=True, gc=False):
     """The link has drained, and takes `credit` bytes from now on."""
 
     peer: NodeId
     credit: int
 
 
-class LinkLost(msgspec.Struct, frozen=True):
+class LinkLost(msgspec.Struct, frozen=True, gc=False):
     """The link is gone, or could not be opened; what was not yet received is lost."""
 
     peer: NodeId
 
 
-class Stored(msgspec.Struct, frozen=True):
+class Stored(msgspec.Struct, frozen=True, gc=False):
     """Every Persist up to `number` is durable."""
 
     number: int
 
 
-class SubscribeCommand(msgspec.Struct, frozen=True):
+class SubscribeCommand(msgspec.Struct, frozen=True, gc=False):
     """An application subscribes; it takes `window` items before it must say Took."""
 
     number: int
@@ -68,25 +68,25 @@ class SubscribeCommand(msgspec.Struct, frozen=True):
     window: int = 1 << 30
 
 
-class UnsubscribeCommand(msgspec.Struct, frozen=True):
+class UnsubscribeCommand(msgspec.Struct, frozen=True, gc=False):
     """An application has seen enough."""
 
     number: int
     subscription: SubscriptionId
 
 
-class LeaveCommand(msgspec.Struct, frozen=True):
+class LeaveCommand(msgspec.Struct, frozen=True, gc=False):
     """The node shall give away what it holds and go; its status says when it has."""
 
 
-class PublishCommand(msgspec.Struct, frozen=True):
+class PublishCommand(msgspec.Struct, frozen=True, gc=False):
     """An application publishes; the first event has this number, each other the next one."""
 
     number: int
     drafts: Sequence[Draft]
 
 
-class TookCommand(msgspec.Struct, frozen=True):
+class TookCommand(msgspec.Struct, frozen=True, gc=False):
     """An application took `count` items from its channel."""
 
     subscription: SubscriptionId
@@ -97,7 +97,7 @@ Command = SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand |
 Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | Stored | Command
 
 
-class Transmit(msgspec.Struct, frozen=True):
+class Transmit(msgspec.Struct, frozen=True, gc=False):
     """Put these messages on the open link, in this order, under one hybrid clock stamp."""
 
     peer: NodeId
@@ -105,30 +105,30 @@ class Transmit(msgspec.Struct, frozen=True):
     stamp: Stamp
 
 
-class Connect(msgspec.Struct, frozen=True):
+class Connect(msgspec.Struct, frozen=True, gc=False):
     """Open a link; answered by LinkUp or LinkLost."""
 
     contact: Contact
 
 
-class Disconnect(msgspec.Struct, frozen=True):
+class Disconnect(msgspec.Struct, frozen=True, gc=False):
     """Close a link."""
 
     peer: NodeId
     reason: str
 
 
-class SetTimer(msgspec.Struct, frozen=True):
+class SetTimer(msgspec.Struct, frozen=True, gc=False):
     """Fire at this instant; replaces the timer set before."""
 
     at: Micros
 
 
-class CancelTimer(msgspec.Struct, frozen=True):
+class CancelTimer(msgspec.Struct, frozen=True, gc=False):
     """Forget the timer."""
 
 
-class Write(msgspec.Struct, frozen=True):
+class Write(msgspec.Struct, frozen=True, gc=False):
     """One row of the store; no value removes the row."""
 
     room: str
@@ -136,21 +136,21 @@ class Write(msgspec.Struct, frozen=True):
     value: object | None
 
 
-class Persist(msgspec.Struct, frozen=True):
+class Persist(msgspec.Struct, frozen=True, gc=False):
     """Make these rows durable together; answered by Stored."""
 
     number: int
     writes: list[Write]
 
 
-class Notify(msgspec.Struct, frozen=True):
+class Notify(msgspec.Struct, frozen=True, gc=False):
     """Hand events to a subscription's channel."""
 
     subscription: SubscriptionId
     events: Sequence[Event]
 
 
-class NotifyGap(msgspec.Struct, frozen=True):
+class NotifyGap(msgspec.Struct, frozen=True, gc=False):
     """Tell a subscription, in its channel, that `count` events were dropped and why."""
 
     subscription: SubscriptionId
@@ -158,7 +158,7 @@ class NotifyGap(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Reply(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True, gc=False):
     """The answer to a command: outcomes from this number on, or a verdict, which a better one may follow."""
 
     number: int

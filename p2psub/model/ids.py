@@ -31,7 +31,7 @@ Natural = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 """A count or a number in a sequence."""
 
 
-class Contact(msgspec.Struct, frozen=True, array_like=True):
+class Contact(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A peer and where it can be dialled."""
 
     id: NodeId

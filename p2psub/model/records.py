@@ -45,7 +45,7 @@ class Kind(enum.StrEnum):
     CLOSE = "close"
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One happening at one node; fields that a kind does not use stay empty."""
 
     kind: Kind

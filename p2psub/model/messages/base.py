@@ -21,7 +21,7 @@ SMALL = 128
 """Guessed size of a message without content."""
 
 
-class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
+class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
     """Something one node says to another; on the wire an array that begins with the class's name."""
 
     lane: ClassVar[Lane] = Lane.CONTROL
