@@ -10,8 +10,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from p2psub.model.changes import ChangeNumber, Vector
+from p2psub.model.content import Event, Subscription
 from p2psub.model.effects import Effect, Persist, Write
-from p2psub.model.ids import Contact
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import HybridClock, Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.records import Kind, Record
@@ -92,18 +95,61 @@ class Step:
         else:
             action()
 
-    def record(self, kind: Kind, **fields: Any) -> None:
-        """Write a trace record."""
-        self.effects.append(self._made(kind, fields))
+    def record(
+        self,
+        kind: Kind,
+        *,
+        cluster: ClusterId | None = None,
+        epoch: Epoch | None = None,
+        event: EventId | None = None,
+        subscription: SubscriptionId | None = None,
+        peer: NodeId | None = None,
+        cast: CastId | None = None,
+        number: ChangeNumber | None = None,
+        vector: Vector | None = None,
+        prefix: Prefix | None = None,
+        reason: str | None = None,
+        count: int | None = None,
+        copies: int | None = None,
+        hops: int | None = None,
+        digest: bytes | None = None,
+        published: Event | None = None,
+        subscribed: Subscription | None = None,
+    ) -> None:
+        """Write a trace record, numbered without gaps."""
+        self._record_sequence += 1
+        # By place, not by name: records are the most frequent effect, and names cost as much as all the rest.
+        record = Record(
+            kind,
+            self.me.id,
+            self.incarnation,
+            self._record_sequence,
+            self.clock.tick(self.now + self._wall_offset_us),
+            cluster,
+            epoch,
+            event,
+            subscription,
+            peer,
+            cast,
+            number,
+            vector,
+            prefix,
+            reason,
+            count,
+            copies,
+            hops,
+            digest,
+            published,
+            subscribed,
+        )
+        self.effects.append(record)
 
     def make_record(self, kind: Kind, **fields: Any) -> Record:
-        """A trace record, numbered without gaps, that whoever asked writes itself."""
-        return self._made(kind, fields)
-
-    def _made(self, kind: Kind, fields: dict[str, Any]) -> Record:
-        self._record_sequence += 1
-        stamp = self.clock.tick(self.now + self._wall_offset_us)
-        return Record(kind, self.me.id, self.incarnation, self._record_sequence, stamp, **fields)
+        """A trace record that whoever asked for it writes itself."""
+        self.record(kind, **fields)
+        made = self.effects.pop()
+        assert isinstance(made, Record)
+        return made
 
     def keep_promises(self, stored: int) -> None:
         """Do what waited for the writes up to `stored`."""
