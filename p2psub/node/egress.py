@@ -54,6 +54,10 @@ class Egress:
         if not sends:
             return
         stamp = self._step.stamp()
+        if len(sends) == 1:
+            contact, message = sends.pop()
+            self._put(contact, [message], stamp)
+            return
         by_peer: dict[NodeId, tuple[Contact, list[Message]]] = {}
         for contact, message in sends:
             gathered = by_peer.get(contact.id)
@@ -63,24 +67,27 @@ class Egress:
                 gathered[1].append(message)
         sends.clear()
         for contact, messages in by_peer.values():
-            link = self._links.get(contact.id) or self._open(contact)
-            if link.credit > 0 and not link.queued:
-                self._transmit_at_once(link, messages, stamp)
-            else:
-                self._queue(link, messages)
-                self._transmit(link, stamp)
+            self._put(contact, messages, stamp)
+
+    def _put(self, contact: Contact, messages: list[Message], stamp: Stamp) -> None:
+        """An idle link takes everything, most urgent first; only what exceeds its credit is queued."""
+        link = self._links.get(contact.id) or self._open(contact)
+        if link.credit <= 0 or link.queued:
+            self._queue(link, messages)
+            self._transmit(link, stamp)
+            return
+        if len(messages) == 1:
+            link.credit -= messages[0].weight
+        else:
+            self._queue_excess(link, messages)
+        self._step.effects.append(Transmit(contact.id, messages, stamp))
 
     def _open(self, contact: Contact) -> _Link:
         link = self._links[contact.id] = _Link(contact, self._discipline())
         self._step.effects.append(Connect(contact))
         return link
 
-    def _transmit_at_once(self, link: _Link, messages: list[Message], stamp: Stamp) -> None:
-        """An idle link takes everything, most urgent first; only what exceeds its credit is queued."""
-        if len(messages) == 1:
-            link.credit -= messages[0].weight
-            self._step.effects.append(Transmit(link.contact.id, messages, stamp))
-            return
+    def _queue_excess(self, link: _Link, messages: list[Message]) -> None:
         messages.sort(key=_lane_of)
         credit = link.credit
         for count, message in enumerate(messages, 1):
@@ -90,7 +97,6 @@ class Egress:
                 del messages[count:]
                 break
         link.credit = credit
-        self._step.effects.append(Transmit(link.contact.id, messages, stamp))
 
     def _queue(self, link: _Link, messages: list[Message]) -> None:
         for message in messages:
