@@ -102,8 +102,11 @@ class Casts:
         self._sequence += 1
         id_ = CastId(self._step.me.id, self._step.incarnation, self._sequence)
         self._step.record(Kind.CAST, cast=id_, reason=type(payload).__name__)
-        cast = _OpenCast(id_, WHOLE, payload, 0, self._tick, done=done)
-        self._launch(cast)
+        own = self._cube.place
+        if own is None:
+            done(_merge(payload, []), False)
+        else:
+            self._launch(_OpenCast(id_, WHOLE, payload, 0, self._tick, done=done), own)
         return id_
 
     def answer_locally(self, cast: CastId, summary: Summary) -> None:
@@ -148,16 +151,11 @@ class Casts:
         elif is_new or _wants_answer(asked.payload):
             # An old request that we could not complete then is tried again.
             cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._tick, {peer.id: peer})
-            self._launch(cast)
+            self._launch(cast, own)
 
     # Walking down
 
-    def _launch(self, cast: _OpenCast) -> None:
-        own = self._cube.place
-        if own is None:
-            if cast.done is not None:
-                cast.done(_merge(cast.payload, []), False)
-            return
+    def _launch(self, cast: _OpenCast, own: Prefix) -> None:
         self._open[cast.id, cast.subcube] = cast
         for _, half in spread.halves(own, cast.subcube):
             self._hand_on(cast, half)
@@ -202,7 +200,7 @@ class Casts:
             return filling.founder
         own = self._cube.place or WHOLE
         by_prefix = self._directory.by_prefix()
-        first = spread.neighbour(own, len(half) - 1, by_prefix) if len(half) <= len(own) else None
+        first = spread.neighbour(own, len(half) - 1, tuple(by_prefix)) if len(half) <= len(own) else None
         if tries == 0 and first is not None and not self._liveness.is_dead(by_prefix[first].id):
             return by_prefix[first]
         line = [] if first is None else [by_prefix[first]]
@@ -238,8 +236,11 @@ class Casts:
         return None if found is None else found.halves[half]
 
     def _finish_if_whole(self, cast: _OpenCast) -> None:
-        if cast.local is None or any(half.summary is None for half in cast.halves.values()):
+        if cast.local is None:
             return
+        for half in cast.halves.values():
+            if half.summary is None:
+                return
         self._close(cast, is_whole=True)
 
     def _close(self, cast: _OpenCast, is_whole: bool) -> None:
@@ -309,14 +310,14 @@ def _restricted(payload: Payload, half: Prefix) -> Payload | None:
     """The part of a payload that concerns `half`; None if it concerns nobody there."""
     if isinstance(payload, ChangePayload):
         return payload
-    targets = tuple(target for target in payload.targets if spread.enters(half, target[1]))
+    targets = [target for target in payload.targets if spread.enters(half, target[1])]
     if len(targets) == len(payload.targets):
         return payload
-    return EventPayload(payload.timed, targets, payload.missed) if targets else None
+    return EventPayload(payload.timed, tuple(targets), payload.missed) if targets else None
 
 
 def _has_local_part(payload: Payload, part: Prefix) -> bool:
-    return _restricted(payload, part) is not None
+    return isinstance(payload, ChangePayload) or any(spread.enters(part, target[1]) for target in payload.targets)
 
 
 def _merge(payload: Payload, parts: list[Summary]) -> Summary:

@@ -7,17 +7,19 @@ came by": every label is reached exactly once, with N-1 messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 
 from p2psub.model.graycode import Prefix, overlaps, owns_label, padded_flip, sibling_half
 
 
-def halves(own: Prefix, subcube: Prefix) -> list[tuple[int, Prefix]]:
+@lru_cache(maxsize=1 << 12)
+def halves(own: Prefix, subcube: Prefix) -> tuple[tuple[int, Prefix], ...]:
     """The dimensions beyond `subcube` and the sibling halves across them, which `own` must hand on."""
-    return [(d, sibling_half(own, d)) for d in range(len(subcube), len(own))]
+    return tuple((d, sibling_half(own, d)) for d in range(len(subcube), len(own)))
 
 
-def neighbour(own: Prefix, dimension: int, prefixes: Iterable[Prefix]) -> Prefix | None:
+@lru_cache(maxsize=1 << 12)
+def neighbour(own: Prefix, dimension: int, prefixes: tuple[Prefix, ...]) -> Prefix | None:
     """Who owns our label with bit `dimension` flipped; None if nobody does."""
     label = padded_flip(own, dimension)
     return next((prefix for prefix in prefixes if owns_label(prefix, label)), None)

@@ -152,7 +152,7 @@ def test_neighbour_owns_the_flipped_label(pick: Pick, size: int) -> None:
     neighbours, known = neighbours_of(prefixes), dict.fromkeys(prefixes)
     for own in prefixes:
         for d, half in spread.halves(own, Prefix("")):
-            found = spread.neighbour(own, d, prefixes)
+            found = spread.neighbour(own, d, tuple(prefixes))
             assert found == neighbours[own, d] == owner_of_label(half + own[d + 1 :], known)
             assert found.startswith(half)
             assert spread.is_mine(found, half)
@@ -160,7 +160,7 @@ def test_neighbour_owns_the_flipped_label(pick: Pick, size: int) -> None:
 
 def test_no_neighbour_where_nobody_is() -> None:
     """A vacancy is answered with None, not with somebody else."""
-    assert spread.neighbour(Prefix("00"), 0, [Prefix("00"), Prefix("01")]) is None
+    assert spread.neighbour(Prefix("00"), 0, (Prefix("00"), Prefix("01"))) is None
 
 
 @PICKS
