@@ -46,6 +46,11 @@ def lowest_common(vectors: list[Vector]) -> Vector:
     return tuple((stream, n) for stream, n in lowest if n)
 
 
-def vector_digest(vector: dict[Stream, int]) -> bytes:
+def vector_of(numbers: dict[Stream, int]) -> Vector:
+    """The one way to write down the highest number of each stream."""
+    return tuple(sorted(numbers.items()))
+
+
+def vector_digest(vector: Vector) -> bytes:
     """Short hash by which two nodes see that they hold different changes."""
-    return hashlib.blake2b(msgspec.msgpack.encode(sorted(vector.items())), digest_size=8).digest()
+    return hashlib.blake2b(msgspec.msgpack.encode(vector), digest_size=8).digest()

@@ -7,7 +7,7 @@ has counted none of the time it slept: our slowness stretches our timeouts and c
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from p2psub.config import LivenessConfig
@@ -43,6 +43,7 @@ class Liveness:
         self._step = step
         self._config = config
         self._tick = 0
+        self._peers: Sequence[Contact] = ()
         self._watched: dict[NodeId, _Watch] = {}
         self._askers: dict[NodeId, dict[NodeId, tuple[Contact, int]]] = {}
 
@@ -63,9 +64,11 @@ class Liveness:
         if watch is not None:
             watch.heard_tick = min(watch.heard_tick, self._tick - self._config.suspect_after_ticks + 1)
 
-    def watch_only(self, peers: Iterable[Contact]) -> None:
+    def watch_only(self, peers: Sequence[Contact]) -> None:
         """Watch exactly these peers from now on; those watched before keep their history, and their fate."""
-        before = self._watched
+        if peers == self._peers:
+            return
+        before, self._peers = self._watched, peers
         self._watched = {}
         for contact in peers:
             if contact.id != self._step.me.id:

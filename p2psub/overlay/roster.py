@@ -79,7 +79,7 @@ class Roster:
     @property
     def seen(self) -> int:
         """Members seen lately, alive or not, ourselves included."""
-        seen = len(self._seen.keys() | {self._step.me.id})
+        seen = len(self._seen) + (self._step.me.id not in self._seen)
         is_recent = self._tick - self._restarted_tick < self._config.seen_ticks
         return max(seen, self._seen_min) if is_recent else seen
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from p2psub.model.changes import Change, ChangeNumber, Stream, Vector, vector_digest
+from p2psub.model.changes import Change, ChangeNumber, Stream, Vector, vector_digest, vector_of
 from p2psub.model.content import Subscription, SubscriptionState, keys_of
 from p2psub.model.ids import Key, NodeId, Place, SubscriptionId, is_in_arc
 
@@ -23,6 +23,7 @@ class ChangeSet:
         self._current: dict[SubscriptionId, Change] = {}
         self._keys: dict[SubscriptionId, tuple[Key, ...]] = {}
         self._digest: bytes | None = None
+        self._vector: Vector | None = None
         self.vector: dict[Stream, int] = {}
 
     def add(self, change: Change) -> bool:
@@ -39,7 +40,7 @@ class ChangeSet:
             line.append(following)
         if len(line) > have:
             self.vector[stream] = len(line)
-            self._digest = None
+            self._digest = self._vector = None
         self._make_current(change)
         return True
 
@@ -65,11 +66,13 @@ class ChangeSet:
     @property
     def digest(self) -> bytes:
         if self._digest is None:
-            self._digest = vector_digest(self.vector)
+            self._digest = vector_digest(self.as_vector())
         return self._digest
 
     def as_vector(self) -> Vector:
-        return tuple(sorted(self.vector.items()))
+        if self._vector is None:
+            self._vector = vector_of(self.vector)
+        return self._vector
 
     def contains(self, vector: Vector) -> bool:
         """Whether everything that `vector` names is here."""
@@ -78,6 +81,8 @@ class ChangeSet:
     def missing_in(self, vector: dict[Stream, int], most: int) -> list[Change]:
         """Up to `most` changes that a holder of `vector` lacks, each stream in order."""
         missing: list[Change] = []
+        if vector == self.vector:
+            return missing
         for stream in sorted(self._streams):
             line, have = self._streams[stream], vector.get(stream, 0)
             missing += line[have : have + most - len(missing)]

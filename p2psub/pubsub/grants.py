@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from p2psub.config import ClusterConfig, CubeConfig
-from p2psub.model.changes import Stream, Vector, vector_digest
+from p2psub.model.changes import Stream, Vector, vector_digest, vector_of
 from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer
@@ -64,14 +64,14 @@ class Grants:
     def digest(self) -> bytes:
         """Short hash of the claims."""
         if self._digest is None:
-            self._digest = vector_digest(self.vector)
+            self._digest = vector_digest(self.claims)
         return self._digest
 
     @property
     def claims(self) -> Vector:
         """What every owner of the table holds, as it is told to them."""
         if self._claims is None:
-            self._claims = tuple(sorted(self.vector.items()))
+            self._claims = vector_of(self.vector)
         return self._claims
 
     def claim(self, stream: Stream, n: int) -> None:

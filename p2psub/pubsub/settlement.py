@@ -315,9 +315,9 @@ class Settlement:
     # Casting and verdicts
 
     def _cast_what_is_held(self) -> None:
-        for own in list(self._own.values()):
+        for own in [own for own in self._own.values() if own.status is not VerdictStatus.STABLE]:
             is_due = own.cast is None or self._tick - own.cast_tick >= self._config.cube.recast_after_ticks
-            if is_due and own.status is not VerdictStatus.STABLE and self._is_held(own.change.number):
+            if is_due and self._is_held(own.change.number):
                 self._cast(own)
 
     def _cast(self, own: _Own) -> None:

@@ -28,7 +28,7 @@ class Tenure:
         self.table: Table | None = None
         self.claims: Vector = ()
         """The changes that every owner of our table holds, as our super-node last told."""
-        self.claims_digest = vector_digest({})
+        self.claims_digest = vector_digest(())
 
     @property
     def version(self) -> TableVersion | None:
@@ -50,7 +50,7 @@ class Tenure:
         self._lease_until_us = Micros(max(self._lease_until_us, asked_us + self._lease_us))
         if claims is not None and claims != self.claims:
             self.claims = claims
-            self.claims_digest = vector_digest(dict(claims))
+            self.claims_digest = vector_digest(claims)
 
     def give_up(self) -> None:
         """Serve nothing until a super-node grants anew."""
