@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from time import process_time
@@ -60,16 +62,12 @@ def run(
     stage = Stage(scenario, seed, config, codec_share=codec_share, clock_seed=clock_seed)
     play = Play(stage)
     fault: Finding | None = None
-    was_enabled = gc.isenabled()
-    gc.disable()  # nearly all that a run allocates it keeps, and scanning it over and over costs a fifth of the time
-    try:
-        play.perform()
-    except CoreFault as error:
-        fault = Finding("exception", f"{error} {_where(error)}", _last_record(stage, error), error.now)
-    finally:
-        if was_enabled:
-            gc.enable()
-    judgement = judge(play.evidence())
+    with _without_collector():
+        try:
+            play.perform()
+        except CoreFault as error:
+            fault = Finding("exception", f"{error} {_where(error)}", _last_record(stage, error), error.now)
+        judgement = judge(play.evidence())
     if fault is not None:
         judgement.findings.insert(0, fault)
     world = stage.world
@@ -88,6 +86,18 @@ def run(
         schedules=play.schedules,
         entries=world.trace.entries if keep_entries else [],
     )
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Nearly all that a run and its judges allocate they keep; scanning it over and over costs a fifth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Play:
