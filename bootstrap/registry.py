@@ -63,6 +63,11 @@ class RegistryCore:
     def _hear(self, peer: Contact, message: object) -> None:
         if isinstance(message, DirectorySay):
             self._directory.merge(message.entries)
+            told = Directory()
+            told.merge(message.entries)
+            if told.digest != self._directory.digest:
+                # Clusters that were apart find each other here.
+                self._step.send(peer, DirectorySay(self._directory.entries()))
         elif isinstance(message, DirectoryAsk):
             self._step.send(peer, DirectorySay(self._directory.entries(), self._may_found(peer.id)))
         elif isinstance(message, Ping):

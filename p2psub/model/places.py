@@ -21,7 +21,7 @@ class Standing(enum.StrEnum):
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One cluster in the directory. The prefix is ordered by version, the super-node by epoch."""
+    """One cluster in the directory. The prefix is ordered by version; super-node and spares by epoch, then edition."""
 
     cluster: ClusterId
     prefix: Prefix
@@ -30,6 +30,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     epoch: Epoch
     members: Natural
     standing: Standing = Standing.PRESENT
+    spares: tuple[Contact, ...] = ()
+    """Members who can say who speaks for the cluster, if the super-node is never heard of again."""
+    edition: Natural = 0
+    """Counts the spares named in one reign."""
 
 
 class TableVersion(NamedTuple):

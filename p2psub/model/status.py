@@ -46,5 +46,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     active_subscriptions: tuple[SubscriptionId, ...]
     left: bool
     """Has given away what it held: the process may end."""
+    hears_nobody: bool
+    """Rules a cluster that had other members lately, and hears none of them."""
     queued_messages: int
     queued_messages_max: int

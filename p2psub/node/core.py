@@ -29,6 +29,7 @@ from p2psub.model.effects import (
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsub, ring
+from p2psub.model.places import Table
 from p2psub.model.records import Kind, Record
 from p2psub.model.rights import Rights
 from p2psub.model.status import NodeStatus, Role
@@ -36,6 +37,7 @@ from p2psub.model.step import Step
 from p2psub.node.cores import assemble
 from p2psub.node.roles import Roles
 from p2psub.node.ruling import Ruling
+from p2psub.overlay.hypercube import DIRECTORY_ROOM
 from p2psub.pubsub.deeds import DEED_ROOM
 from p2psub.pubsub.sealing import Notary
 from p2psub.pubsub.settlement import CHANGE_ROOM
@@ -89,6 +91,7 @@ class NodeCore:
             cluster.Reign: roles.on_reign,
             cluster.NotSuperNode: roles.on_not_super_node,
             cluster.Left: roles.on_left,
+            cluster.Vacancy: roles.on_vacancy,
             cluster.Takeover: roles.on_takeover,
             cluster.StreamState: roles.on_stream_state,
             cluster.StreamHeld: cores.settlement.on_stream_held,
@@ -100,7 +103,7 @@ class NodeCore:
             cube.DirectoryAsk: cores.cube.on_directory_ask,
             cube.DirectorySay: roles.on_directory_say,
             cube.VectorOffer: cores.antientropy.on_vector_offer,
-            cube.ChangeBatch: cores.antientropy.on_change_batch,
+            cube.ChangeBatch: ruling.on_change_batch,
             cube.SplitAsk: cores.cube.on_split_ask,
             cube.SplitGrant: ruling.on_split_grant,
             cube.SplitRefused: cores.cube.on_split_refused,
@@ -139,6 +142,9 @@ class NodeCore:
             cores.election.recover(name, epoch)
             cores.enter_cluster(name)
             cores.ring.cluster = name
+            # Whoever belonged to no cluster begins as a newcomer.
+            cores.cube.recover(cast("Any", disk.get(DIRECTORY_ROOM, {})).values())
+            cores.regathering.table = cast("Table | None", membership.get(("table",)))
         cores.ring.remember(*cast("tuple[Contact, ...]", membership.get(("contacts",), ())))
         for change in disk.get(CHANGE_ROOM, {}).values():
             cores.changes.add(cast("Change", change))
@@ -298,6 +304,7 @@ class NodeCore:
             changes_digest=cores.changes.digest,
             active_subscriptions=cores.delivery.active(),
             left=self._roles.has_left,
+            hears_nobody=election.rules and cores.roster.hears_nobody,
             queued_messages=cores.egress.queued,
             queued_messages_max=cores.egress.queued_max,
         )

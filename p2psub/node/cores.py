@@ -20,6 +20,7 @@ from p2psub.overlay.election import Election
 from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
 from p2psub.overlay.lookup import Lookups
+from p2psub.overlay.regathering import Regathering
 from p2psub.overlay.ring import Ring
 from p2psub.overlay.roster import Roster
 from p2psub.pubsub.antientropy import AntiEntropy
@@ -53,6 +54,7 @@ class Cores:
     ring: Ring
     lookups: Lookups
     election: Election
+    regathering: Regathering
     roster: Roster
     directory: Directory
     cube: Hypercube
@@ -88,6 +90,7 @@ class Cores:
         self.tenure.adopt(table)
         self.shards.forget()
         self.step.write("membership", ("contacts",), tuple(self.known_members()))
+        self.step.write("membership", ("table",), table)
         return True
 
     def known_members(self) -> list[Contact]:
@@ -145,6 +148,7 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights, not
         ring=ring,
         lookups=lookups,
         election=election,
+        regathering=Regathering(step),
         roster=roster,
         directory=directory,
         cube=cube,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from p2psub.model.ids import ClusterId, Contact, Epoch
-from p2psub.model.messages.cluster import Left, NotSuperNode, Reign, Report, StreamHeld, StreamState, Takeover
-from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
+from p2psub.model.messages.cluster import Left, NotSuperNode, Reign, Report, StreamHeld, StreamState, Takeover, Vacancy
+from p2psub.model.messages.cube import DirectorySay
 from p2psub.model.messages.ring import Found
 from p2psub.model.places import Standing
+from p2psub.node.asking import Asking
 from p2psub.node.cores import Cores
 from p2psub.node.ruling import Ruling
 from p2psub.overlay.joining import RoundTrips, choose_cluster
@@ -31,7 +32,8 @@ class Roles:
         self._score = score
         self._may_rule = score >= 0
         self._tick = 0
-        self._asked = 0
+        self._asking = Asking(cores, contacts)
+        self._is_agreed = False
         self._unheard_ticks = 0
         self._may_found = False
         self._is_leaving = False
@@ -58,17 +60,20 @@ class Roles:
             self._take_over()
         else:
             self._seek()
+            if is_beat:
+                self._tell_vacancy()
 
     # Joining
 
     def _seek(self) -> None:
         """Ask around for the directory; report to our cluster's super-node, or found the cluster."""
         cores, me = self._cores, self._step.me.id
-        around = [c for c in (*self._contacts, *cores.ring.remembered.values()) if c.id != me]
-        if around:
-            self._asked += 1
-            self._step.send(around[self._asked % len(around)], DirectoryAsk())
-        is_first = self._may_rule and not cores.directory.entries() and (self._may_found or not around)
+        if self._election.cluster is None:
+            self._asking.ask_near()
+        else:
+            self._asking.ask_all()
+        may_found = self._may_found or not self._asking.near()
+        is_first = self._may_rule and may_found and not cores.directory.entries()
         cluster = self._election.cluster or self._wanted_cluster or self._choose_cluster(is_first)
         if cluster is None:
             return
@@ -97,8 +102,13 @@ class Roles:
         self._cores.cube.on_directory_say(peer, said)
         self._round_trips.answered(peer.id)
         self._may_found = said.may_found and peer in self._contacts
-        cluster = self._election.cluster
-        entry = None if cluster is None else self._cores.directory.get(cluster)
+        cluster, directory = self._election.cluster, self._cores.directory
+        if not said.entries and directory.entries() and cluster is not None and not self._election.rules:
+            # A bootstrap that has forgotten us would let somebody found a second overlay before one of us rules.
+            self._step.send(peer, DirectorySay(directory.entries()))
+        if self._may_found and not directory.entries() and self._election.rules and cluster is not None:
+            self._cores.cube.found_overlay(cluster)
+        entry = None if cluster is None else directory.get(cluster)
         if entry is not None and cluster is not None and entry.epoch > self._election.epoch:
             self._follow(cluster, entry.epoch, entry.super_node)
 
@@ -146,7 +156,7 @@ class Roles:
         if reign.epoch != election.epoch or reign.cluster != election.cluster or election.rules:
             return
         election.candidates = reign.candidates
-        cores.directory.merge(reign.directory)
+        cores.cube.learn(reign.directory)
         was_joined = cores.ring.is_joined
         self._take_ring_lists(peer, reign)
         if cores.ring.is_joined and not was_joined:
@@ -201,6 +211,27 @@ class Roles:
         else:
             self._election.outlive(epoch)
             self._cores.tenure.give_up()
+
+    def _tell_vacancy(self) -> None:
+        """Back from our disk, we hear nobody who rules: tell those who were there when we went down."""
+        cluster, regathering = self._election.cluster, self._cores.regathering
+        if cluster is not None and regathering.table is not None and not self._cores.ring.is_joined:
+            said = Vacancy(cluster, self._step.incarnation, self._election.epoch, regathering.table)
+            for contact in regathering.others():
+                self._step.send(contact, said)
+
+    def on_vacancy(self, peer: Contact, said: Vacancy) -> None:
+        """Somebody is back: tell it who rules, if we hear one who does; else take note of it."""
+        election, ruler = self._election, self._election.super_node
+        if said.cluster != election.cluster:
+            return
+        if ruler is None:
+            self._cores.ring.remember(peer)
+            self._cores.regathering.hear(peer, said)
+            if said.epoch > election.epoch:
+                election.recover(said.cluster, said.epoch)
+        elif election.rules or self._cores.liveness.hears(ruler.id):
+            self._step.send(peer, election.announcement())
 
     def on_takeover(self, peer: Contact, takeover: Takeover) -> None:
         if takeover.cluster != self._election.cluster:
@@ -278,9 +309,21 @@ class Roles:
     def _is_my_turn(self) -> bool:
         if not self._election.is_vacant or not self._may_rule:
             return False
-        # Out of the ring we cannot know what the others decided, so we wait as long as one who hears nobody.
-        hears = self._cores.ring.is_joined and self._cores.liveness.hears_anybody()
-        return self._election.is_my_turn(self._cores.known_members(), hears)
+        # Out of the ring we cannot know what the others decided, so we wait as long as one who hears nobody; unless
+        # all the others are as we are.
+        cores = self._cores
+        cores.regathering.tick()
+        hears = cores.liveness.hears_anybody() if cores.ring.is_joined else cores.regathering.is_agreed
+        if hears and not cores.ring.is_joined and not self._is_agreed:
+            self._is_agreed = True
+            self._election.begin_succession()
+        return self._election.is_my_turn(self._line(), hears)
+
+    def _line(self) -> list[Contact]:
+        """Who succeeds after the candidates: those of the last table first, since others may have missed something."""
+        known, table = self._cores.known_members(), self._cores.regathering.table
+        owners = () if table is None else table.owners
+        return [*owners, *(contact for contact in known if contact not in owners)]
 
     def _take_over(self) -> None:
         """The succession is ours. Whoever was streamed to has everything; anybody else must be filled first."""
@@ -289,7 +332,7 @@ class Roles:
         was_streamed = any(candidate.id == me for candidate in self._election.candidates)
         is_alone = len(self._cores.known_members()) == 1 and len(self._cores.directory.present()) <= 1
         # Without a table we have forgotten, or never learnt, how many we were: the bar for copies must not fall.
-        has_forgotten = self._cores.tenure.table is None and not is_alone
+        has_forgotten = self._cores.tenure.table is None and not is_alone and not self._ruling.is_regathered
         seen_min = 2 * self._cores.config.pubsub.copies if has_forgotten else 1
         self._ruling.begin(cluster, was_streamed or is_alone, seen_min)
         self._ruling.announce()

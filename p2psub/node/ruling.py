@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from p2psub.model.ids import ClusterId, Contact, Epoch
+from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, NotSuperNode, Reign, Report
-from p2psub.model.messages.cube import CubeReport, SplitGrant
+from p2psub.model.messages.cube import ChangeBatch, CubeReport, SplitGrant
 from p2psub.model.messages.pubsub import Subscribe
+from p2psub.model.places import Table
 from p2psub.model.records import Kind
+from p2psub.node.asking import Asking
 from p2psub.node.cores import Cores
 from p2psub.pubsub.grants import Grants
 from p2psub.pubsub.settlement import claims_on_takeover
@@ -26,6 +28,10 @@ class Ruling:
         self._tick = 0
         self._probes = 0
         self._incomplete_ticks = 0
+        self._asking = Asking(cores, contacts)
+        self._last_table: Table | None = None
+        self._united: dict[NodeId, None] = {}
+        self._agreeing: dict[NodeId, None] = {}
         self.grants: Grants | None = None
 
     # Beginning and ending
@@ -33,6 +39,10 @@ class Ruling:
     def begin(self, cluster: ClusterId, is_complete: bool, seen_min: int = 1, is_founding: bool = False) -> None:
         """Rule from now on. `is_complete`: we hold every change our cluster ever answered for."""
         cores, config = self._cores, self._cores.config
+        known = cores.known_members()
+        if self.is_regathered:
+            self._last_table = cores.regathering.table
+        self._united, self._agreeing = {}, {}
         cores.casts.abandon()
         cores.cube.forget_promises()
         cores.cube.is_founding = is_founding
@@ -43,7 +53,10 @@ class Ruling:
         if cores.tenure.table is not None:
             # Whoever was seen in the reign before counts in ours, though we may not know them all.
             seen_min = max(seen_min, cores.tenure.table.seen)
-        cores.roster.restart(cores.known_members(), seen_min)
+        elif self._last_table is not None:
+            # Everybody of that table is back. Others whom we remember went before it.
+            known, seen_min = list(self._last_table.owners), self._last_table.seen
+        cores.roster.restart(known, seen_min)
         claims = claims_on_takeover(cores.tenure.claims, cores.changes.vector)
         grants = Grants(
             self._step,
@@ -87,7 +100,7 @@ class Ruling:
         cores.cube.forget_promises()
         cores.settlement.abdicate()
         cores.roster.restart([])
-        self.grants = None
+        self.grants = self._last_table = None
 
     def hand_over(self) -> None:
         """Rule no more while an heir is there to begin at once: nobody has to find out that we are gone."""
@@ -115,6 +128,11 @@ class Ruling:
         """Whether our cluster stands in the cube: a filling one acknowledges nothing and numbers nothing."""
         return self._cores.cube.entry is not None and self._cores.settlement.is_complete
 
+    @property
+    def is_regathered(self) -> bool:
+        """Whether we come back from our disk together with everybody else, and nobody rules yet."""
+        return not self._cores.ring.is_joined and self._cores.regathering.is_agreed
+
     # Time
 
     def tick(self, is_beat: bool) -> None:
@@ -139,10 +157,12 @@ class Ruling:
         cores.settlement.tick()
         cores.cube.tick()
         cores.casts.tick()
+        if is_beat and (cores.cube.entry is None or self._misses_neighbour()):
+            self._asking.ask_all()
         if cores.cube.entry is None:
             self._seek_place(grants)
         elif is_beat:
-            cores.cube.speak(len(cores.roster.members) + 1)
+            cores.cube.speak(len(cores.roster.members) + 1, cores.roster.candidates)
             cores.cube.beat(cores.changes.digest, cores.settlement.is_complete, self._contacts)
 
     def _probe_for_other_reign(self) -> None:
@@ -172,17 +192,48 @@ class Ruling:
 
     # The cube
 
+    def _misses_neighbour(self) -> bool:
+        """Whether a neighbour is silent: its cluster may have another super-node by now, whom we do not know."""
+        return any(not self._cores.liveness.hears(contact.id) for contact in self._cores.cube.watched())
+
     def _fill(self) -> None:
         """Neighbours, or members who held it, give us the change set; if nobody has it, go on with what we have."""
         self._incomplete_ticks += 1
         for contact in self._cores.roster.contacts():
-            self._cores.antientropy.offer(contact)
-        if self._incomplete_ticks > _FILL_PATIENCE_TICKS and self._cores.cube.entry is not None:
+            if contact.id not in self._united:
+                self._cores.antientropy.offer(contact)
+        if self._cores.cube.entry is None:
+            return
+        if self._incomplete_ticks > _FILL_PATIENCE_TICKS or (self._holds_what_all_held() and self._stands()):
             self._cores.settlement.is_complete = True
+
+    def _holds_what_all_held(self) -> bool:
+        """Whether everybody of the last table came back with its disk, and we have what was on them."""
+        table, me = self._last_table, self._step.me.id
+        return table is not None and all(owner.id == me or self._has_given(owner.id) for owner in table.owners)
+
+    def _has_given(self, node: NodeId) -> bool:
+        member = self._cores.roster.members.get(node)
+        back = self._cores.regathering.incarnation_of(node)
+        return node in self._united and member is not None and member.report.incarnation == back
+
+    def _stands(self) -> bool:
+        """Whether the neighbours see us where our disk says: while we were down they may have given us up."""
+        return all(contact.id in self._agreeing for contact in self._cores.cube.watched())
+
+    def on_change_batch(self, peer: Contact, batch: ChangeBatch) -> None:
+        """Somebody gives us what we lack, or has nothing more."""
+        self._cores.antientropy.on_change_batch(peer, batch)
+        if self._cores.changes.contains(batch.vector):
+            self._united[peer.id] = None
 
     def _seek_place(self, grants: Grants) -> None:
         """Founders, and clusters whose prefix went to another: get half of somebody's prefix and fill up."""
         cores = self._cores
+        if cores.cube.reclaim():
+            # Others went on without us: what they called stable meanwhile we may not have.
+            cores.settlement.is_complete, self._incomplete_ticks = False, 0
+            return
         giver, granted = cores.cube.giver(), cores.cube.granted
         if granted is None or giver is None:
             cores.cube.ask_for_split(grants.cluster)
@@ -205,6 +256,8 @@ class Ruling:
     def on_cube_report(self, peer: Contact, report: CubeReport) -> None:
         """A neighbour compares directories and changes with us."""
         self._cores.cube.on_cube_report(peer, report)
+        if report.directory == self._cores.directory.digest:
+            self._agreeing[peer.id] = None
         if self._cores.election.rules:
             self._cores.antientropy.on_cube_report(peer, report)
 

@@ -1,7 +1,7 @@
 """Which cluster owns which prefix, and who speaks for it. Spread by anti-entropy; merging is idempotent.
 
-An entry has two halves that move apart: the place (prefix, standing) is ordered by its version, the super-node by its
-epoch. The order in which news arrives does not matter.
+An entry has two halves that move apart: the place (prefix, standing) is ordered by its version, the voice (super-node,
+spares) by its epoch and edition. The order in which news arrives does not matter.
 """
 
 from __future__ import annotations
@@ -111,7 +111,15 @@ def _borders(own: Prefix, other: Prefix) -> bool:
 
 def _newer_halves(known: Entry, told: Entry) -> Entry:
     place = max(known, told, key=lambda entry: (entry.version, entry.standing, entry.prefix))
-    voice = max(known, told, key=lambda entry: entry.epoch)
+    voice = max(known, told, key=lambda entry: (entry.epoch, entry.edition))
     return Entry(
-        known.cluster, place.prefix, place.version, voice.super_node, voice.epoch, told.members, place.standing
+        known.cluster,
+        place.prefix,
+        place.version,
+        voice.super_node,
+        voice.epoch,
+        told.members,
+        place.standing,
+        voice.spares,
+        voice.edition,
     )

@@ -90,11 +90,15 @@ class Election:
         """Whether the cluster, as far as we know, has no super-node."""
         return self.cluster is not None and self.super_node is None
 
+    def begin_succession(self) -> None:
+        """All who could know of a super-node say that there is none: the line begins to count here."""
+        self._vacant_ticks = 0
+
     def is_my_turn(self, members: list[Contact], hears_anybody: bool) -> bool:
         """Count one tick of the vacancy; True when it is ours to take over.
 
         The first candidate acts at once and each rank below waits longer, so that usually one takes over; if two do,
-        epochs decide.
+        epochs decide. Behind the candidates the members follow as they are given.
         """
         if self._vacant_ticks is None:
             self._vacant_ticks = 0
@@ -104,7 +108,7 @@ class Election:
 
     def _rank(self, members: list[Contact]) -> int:
         line = [c.id for c in self.candidates]
-        line += sorted(m.id for m in members if m.id not in line)
+        line += [m.id for m in members if m.id not in line]
         me = self._step.me.id
         return line.index(me) if me in line else len(line)
 

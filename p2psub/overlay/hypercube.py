@@ -7,8 +7,10 @@ casts for that half on, and answers for both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+import msgspec
 
 from p2psub.config import CubeConfig
 from p2psub.model.changes import Vector
@@ -30,8 +32,14 @@ from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.overlay.liveness import Liveness
 
+DIRECTORY_ROOM = "directory"
+
 _SPLIT_PATIENCE_TICKS = 40
 """A founder not heard of for this long has given up; its half is free again. A guess."""
+
+_SPARES = 2
+_SPARES_EVERY_TICKS = 20
+"""How many members an entry names besides the super-node, and how often that is looked at. Guesses."""
 
 
 @dataclass(slots=True)
@@ -108,24 +116,59 @@ class Hypercube:
         """The first cluster owns the whole cube."""
         self._place(cluster, Prefix(""), 1)
 
-    def speak(self, members: int) -> None:
-        """Put our reign into the directory; called on takeover and when our size changes."""
-        entry, me = self.entry, self._step.me
-        epoch = self._election.epoch
-        if entry is not None and entry.epoch <= epoch and (entry.epoch, entry.members) != (epoch, members):
-            self._merge([Entry(entry.cluster, entry.prefix, entry.version, me, epoch, members)])
+    def speak(self, members: int, able: list[Contact]) -> None:
+        """Put our reign into the directory, with our size and spares out of who is able to succeed."""
+        entry, epoch = self.entry, self._election.epoch
+        if entry is None or entry.epoch > epoch:
+            return
+        if entry.epoch < epoch:
+            # Nobody has reported to us yet. Whoever spoke before us may be back as a member.
+            before = [c for c in (*entry.spares, entry.super_node) if c.id != self._step.me.id]
+            spoken = Entry(entry.cluster, entry.prefix, entry.version, self._step.me, epoch, members)
+            self._merge([msgspec.structs.replace(spoken, spares=tuple(before[:_SPARES]))])
+        elif self._tick % _SPARES_EVERY_TICKS == 0 and self._lacks_spares(entry, able):
+            spares = tuple(able[:_SPARES])
+            self._merge([msgspec.structs.replace(entry, members=members, spares=spares, edition=entry.edition + 1)])
+        elif entry.members != members:
+            self._merge([msgspec.structs.replace(entry, members=members)])
+
+    def _lacks_spares(self, entry: Entry, able: list[Contact]) -> bool:
+        """Whether we could name more members that are there; those named stay named, else all would have to hear."""
+        return sum(contact in able for contact in entry.spares) < min(_SPARES, len(able))
+
+    def reclaim(self) -> bool:
+        """Take our last place again if others gave us up and nobody took it: we are alive."""
+        cluster = self._election.cluster
+        entry = None if cluster is None else self._directory.get(cluster)
+        if entry is None or entry.standing is Standing.PRESENT or self.is_founding:
+            return False
+        if any(overlaps(other.prefix, entry.prefix) for other in self._directory.present()):
+            return False
+        self._place(entry.cluster, entry.prefix, entry.version + 1)
+        return True
 
     def _place(self, cluster: ClusterId, prefix: Prefix, version: int, standing: Standing = Standing.PRESENT) -> None:
-        known = self._directory.get(cluster)
-        members = 1 if known is None else known.members
-        me, epoch = self._step.me, self._election.epoch
-        if standing is not Standing.PRESENT:
-            assert known is not None
-            me, epoch = known.super_node, known.epoch
-        self._merge([Entry(cluster, prefix, version, me, epoch, members, standing)])
+        known, me, epoch = self._directory.get(cluster), self._step.me, self._election.epoch
+        placed = Entry(cluster, prefix, version, me, epoch, 1, standing)
+        if known is not None:
+            placed = msgspec.structs.replace(known, prefix=prefix, version=version, standing=standing)
+            if standing is Standing.PRESENT and known.epoch < epoch:
+                placed = msgspec.structs.replace(placed, super_node=me, epoch=epoch, spares=(), edition=0)
+        self._merge([placed])
+
+    def recover(self, entries: Iterable[Entry]) -> None:
+        """What our last process knew of the cube; much of it may have changed since."""
+        self._directory.merge(entries)
+
+    def learn(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Take what is newer, and make it durable: with it an overlay that was down finds itself again."""
+        changed = self._directory.merge(entries)
+        for entry in changed:
+            self._step.write(DIRECTORY_ROOM, (entry.cluster,), entry)
+        return changed
 
     def _merge(self, entries: list[Entry]) -> None:
-        for entry in self._directory.merge(entries):
+        for entry in self.learn(entries):
             reason = f"{entry.standing} {entry.prefix} v{entry.version}"
             self._step.record(
                 Kind.DIRECTORY, cluster=entry.cluster, epoch=entry.epoch, prefix=entry.prefix, reason=reason

@@ -86,6 +86,11 @@ class Liveness:
         watch = self._watched.get(peer)
         return watch is not None and self._tick - watch.heard_tick >= self._config.ping_after_ticks
 
+    def hears(self, peer: NodeId) -> bool:
+        """Whether a watched peer has spoken since it is watched, and is not dead to us."""
+        watch = self._watched.get(peer)
+        return watch is not None and watch.is_heard and watch.fate is None
+
     def hears_anybody(self) -> bool:
         """Whether anybody watched has spoken and is not dead to us."""
         return any(watch.fate is None and watch.is_heard for watch in self._watched.values())

@@ -9,6 +9,9 @@ from p2psub.model.ids import Contact, NodeId
 from p2psub.model.messages.cluster import Report
 from p2psub.model.step import Step
 
+_REPORTING_TICKS = 8
+"""Until then members may not have heard of a new reign. A guess: four heartbeats."""
+
 
 class Member(NamedTuple):
     """A member and its last report."""
@@ -82,6 +85,11 @@ class Roster:
         seen = len(self._seen) + (self._step.me.id not in self._seen)
         is_recent = self._tick - self._restarted_tick < self._config.seen_ticks
         return max(seen, self._seen_min) if is_recent else seen
+
+    @property
+    def hears_nobody(self) -> bool:
+        """Whether there were other members lately, and none of them reports."""
+        return not self.members and self.seen > 1 and self._tick - self._restarted_tick > _REPORTING_TICKS
 
     def contacts(self) -> list[Contact]:
         return [member.contact for member in self.members.values()]

@@ -41,9 +41,8 @@ class AntiEntropy:
             self._settlement.is_complete |= report.complete
 
     def on_vector_offer(self, peer: Contact, offer: VectorOffer) -> None:
-        missing = self._changes.missing_in(dict(offer.vector), self._config.batch_changes_max)
-        if missing or not self._changes.contains(offer.vector):
-            self._give(peer, offer.vector)
+        """Answer in any case: whoever fills up must know that we have nothing more."""
+        self._give(peer, offer.vector)
 
     def on_change_batch(self, peer: Contact, batch: ChangeBatch) -> None:
         for change in batch.changes:

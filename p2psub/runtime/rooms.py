@@ -18,6 +18,8 @@ from p2psub.model.changes import Change, ChangeNumber
 from p2psub.model.effects import Write
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.messages.pubsub import Deed, DeedId
+from p2psub.model.places import Entry, Table
+from p2psub.overlay.hypercube import DIRECTORY_ROOM
 from p2psub.pubsub.deeds import DEED_ROOM
 from p2psub.pubsub.settlement import CHANGE_ROOM
 
@@ -29,16 +31,19 @@ MEMBERSHIP_ROOM: Final = "membership"
 _encoder: Final = msgspec.msgpack.Encoder()
 _names: Final[dict[str, msgspec.msgpack.Decoder[Any]]] = {
     MEMBERSHIP_ROOM: msgspec.msgpack.Decoder(tuple[str]),
+    DIRECTORY_ROOM: msgspec.msgpack.Decoder(tuple[ClusterId]),
     CHANGE_ROOM: msgspec.msgpack.Decoder(ChangeNumber),
     DEED_ROOM: msgspec.msgpack.Decoder(DeedId),
 }
 _values: Final[dict[str, msgspec.msgpack.Decoder[Any]]] = {
+    DIRECTORY_ROOM: msgspec.msgpack.Decoder(Entry),
     CHANGE_ROOM: msgspec.msgpack.Decoder(Change),
     DEED_ROOM: msgspec.msgpack.Decoder(Deed),
 }
 _memberships: Final[dict[Name, msgspec.msgpack.Decoder[Any]]] = {
     ("cluster",): msgspec.msgpack.Decoder(tuple[ClusterId, Epoch]),
     ("contacts",): msgspec.msgpack.Decoder(tuple[Contact, ...]),
+    ("table",): msgspec.msgpack.Decoder(Table),
 }
 """The one room whose rows differ in type."""
 

@@ -26,6 +26,8 @@ def stage_of(node: NodeStatus, links: int) -> Stage:
         return Stage("joining", f"entering the ring of cluster {node.cluster}")
     if node.role is Role.SUPER_NODE and (node.prefix is None or node.filling):
         return Stage("founding", f"cluster {node.cluster} is waiting for its place in the cube")
+    if node.hears_nobody:
+        return Stage("cut off", f"nobody else of cluster {node.cluster} is heard: are they, or is the network, down?")
     if node.table is None:
         return Stage("indexing", "waiting for the super-node to grant a table")
     if not node.serves:

@@ -163,6 +163,16 @@ class Saboteur:
                 self._fell(host, silent=False, wipe=False)
                 self.world.agenda.at(min(self.world.now + span_us, self.ends_us), self.restart, host)
 
+    def down(self, host: Host) -> None:
+        """End a peer, whatever the budget says; whether it comes back, and when, is up to the caller."""
+        self._fell(host, silent=False, wipe=False)
+
+    def back(self, host: Host, contacts: tuple[Contact, ...]) -> None:
+        """Start a peer as its operator would after everything was down: with its disk and these contacts alone."""
+        if host.core is None and host.cluster is not None:
+            self._budget.back(host.cluster, host.index, self.world.now)
+            self.world.start(host, contacts)
+
     def retire(self, host: Host) -> None:
         """End a peer that has left in good order, with its disk; it comes back as a newcomer."""
         assert host.cluster is not None

@@ -199,6 +199,41 @@ def black_out(stage: Stage, rng: Random) -> None:
         stage.world.agenda.after(delay_us, stage.saboteur.black_out, cluster, rng.randrange(SECOND_US, 4 * SECOND_US))
 
 
+def all_down(stage: Stage, rng: Random) -> None:
+    """Every peer of the overlay down at once, the bootstrap for good; each peer comes back with its disk."""
+    _all_down(stage, rng, 0.0)
+
+
+def all_down_some_for_good(stage: Stage, rng: Random) -> None:
+    """The same, but some peers of every cluster never come back, its super-node among them."""
+    _all_down(stage, rng, 0.3)
+
+
+def _all_down(stage: Stage, rng: Random, lost: float) -> None:
+    def strike() -> None:
+        peers = stage.saboteur.peers()
+        staying = [host for host in peers if not stage.saboteur.acts(host) or not lost]
+        gone: dict[ClusterId | None, int] = {}
+        for host in list(staying):
+            most = (len(stage.saboteur.peers(host.cluster)) - 1) // 2 - 1
+            if rng.random() < lost and gone.get(host.cluster, 0) < most:
+                gone[host.cluster] = gone.get(host.cluster, 0) + 1
+                staying.remove(host)
+        assert stage.bootstrap is not None
+        stage.world.crash(stage.bootstrap)
+        for host in peers:
+            stage.world.agenda.after(rng.randrange(SOON_US), stage.saboteur.down, host)
+        for host in staying:
+            stage.world.agenda.after(rng.randrange(SECOND_US, 6 * SECOND_US), _back, stage, host)
+
+    stage.world.agenda.after(rng.randrange(2 * SECOND_US, 6 * SECOND_US), strike)
+
+
+def _back(stage: Stage, host: Host) -> None:
+    assert stage.bootstrap is not None
+    stage.saboteur.back(host, (stage.bootstrap.contact,))
+
+
 def late_cluster(stage: Stage, rng: Random) -> None:
     """A new cluster is founded while subscriptions come and go: a prefix splits during casts, and fills."""
     _found_late(stage, rng, stage.scenario.clusters)
@@ -307,6 +342,8 @@ SCHEDULES: dict[str, Schedule] = {
         super_node_without_candidates,
         wipes_while_clusters_are_apart,
         black_out,
+        all_down,
+        all_down_some_for_good,
         late_cluster,
         late_cluster_cut_off,
         cluster_loss,
@@ -322,7 +359,9 @@ _NEED_NO_CRASH = frozenset(
 _NEED_PARTITION = frozenset(
     {"ring_into_halves", "late_cluster_cut_off", "super_node_out_of_sight", "super_node_without_candidates"}
 )
-_BY_NAME_ONLY = frozenset({"cluster_loss", "black_out", "wipes_while_clusters_are_apart"})
+_BY_NAME_ONLY = frozenset(
+    {"cluster_loss", "black_out", "all_down", "all_down_some_for_good", "wipes_while_clusters_are_apart"}
+)
 """Outside the budget, or a whole campaign of their own."""
 
 

@@ -61,7 +61,7 @@ class Stage:
         self.budget = Budget(self.config.heartbeat_us, self.config.ring.successors)
         self.saboteur = Saboteur(self.world, self.budget, self.rng, self.contacts_for)
         self._node = node
-        self._bootstrap: Host | None = None
+        self.bootstrap: Host | None = None
         self._scores = Random(f"{seed}/scores")
         self.world.trace.hook(Kind.RING, self._enrol_later)
 
@@ -69,10 +69,10 @@ class Stage:
 
     def add_bootstrap(self) -> None:
         """A rendezvous that everybody knows; whether it runs is up to the scenario, or the seed."""
-        self._bootstrap = self.world.add_host(contact_for(self.seed, "bootstrap"), None, self._birth_registry)
+        self.bootstrap = self.world.add_host(contact_for(self.seed, "bootstrap"), None, self._birth_registry)
         runs = self.seed % 2 == 0 if self.scenario.bootstrap is None else self.scenario.bootstrap
         if runs:
-            self.world.start(self._bootstrap)
+            self.world.start(self.bootstrap)
 
     def add_peer(self, cluster: ClusterId, name: str, contact: Contact | None = None) -> Host:
         """A machine for a peer of that cluster, not started yet."""
@@ -102,8 +102,8 @@ class Stage:
         near = [peer.contact for peer in self.saboteur.peers(host.cluster) if peer is not host]
         known = self.rng.sample(near, min(1, len(near)))
         known += [peer for peer in self.rng.sample(others, min(KNOWN_PEERS, len(others))) if peer not in known]
-        if self._bootstrap is not None and (others or self.world.now > SECOND_US):
-            known.insert(0, self._bootstrap.contact)
+        if self.bootstrap is not None and (others or self.world.now > SECOND_US):
+            known.insert(0, self.bootstrap.contact)
         return tuple(known)
 
     # Formation

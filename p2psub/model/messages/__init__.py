@@ -18,6 +18,7 @@ AnyMessage = (
     | cluster.Reign
     | cluster.NotSuperNode
     | cluster.Left
+    | cluster.Vacancy
     | cluster.Takeover
     | cluster.StreamState
     | cluster.StreamHeld

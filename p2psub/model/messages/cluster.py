@@ -59,6 +59,19 @@ class Left(Message, frozen=True):
     cluster: ClusterId
 
 
+class Vacancy(Message, frozen=True):
+    """A member is back from its disk and hears nobody who rules; to everybody in its last table, on every beat.
+
+    When all of them say so, nobody can rule, and the succession need not be patient.
+    """
+
+    lane: ClassVar[Lane] = Lane.LIVENESS
+    cluster: ClusterId
+    incarnation: int
+    epoch: Epoch
+    table: Table
+
+
 class Takeover(Message, frozen=True):
     """A new reign begins. Repeated by every answer to a report."""
 

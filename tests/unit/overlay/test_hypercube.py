@@ -219,16 +219,16 @@ def test_neighbours_are_told_what_we_know_and_answer_if_they_know_otherwise() ->
 
 
 def test_takeover_is_spoken_into_the_directory_once() -> None:
-    """A new reign replaces the old super-node; a deposed one cannot."""
+    """A new reign replaces the old super-node, who may be back as a member; a deposed one cannot."""
     seated = Seat("a", 10)
     seated.know(Entry(seated.cluster, Prefix(""), 3, at(9), epoch(0, 9), 4))
-    seated.cube.speak(5)
+    seated.cube.speak(5, [])
     assert seated.directory.get(seated.cluster) == Entry(
-        seated.cluster, Prefix(""), 3, at(10), seated.election.epoch, 5
+        seated.cluster, Prefix(""), 3, at(10), seated.election.epoch, 5, spares=(at(9),)
     )
     late = Seat("a", 10)
     late.know(Entry(late.cluster, Prefix(""), 3, at(9), epoch(7, 9), 4))
-    late.cube.speak(5)
+    late.cube.speak(5, [])
     assert [e.super_node for e in late.directory.entries()] == [at(9)]
 
 

@@ -32,6 +32,7 @@ from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deed
 from p2psub.node.core import NodeCore
+from p2psub.overlay.hypercube import DIRECTORY_ROOM
 from p2psub.pubsub.deeds import DEED_ROOM
 from p2psub.pubsub.settlement import CHANGE_ROOM
 from p2psub.runtime.rooms import MEMBERSHIP_ROOM
@@ -173,7 +174,7 @@ async def test_a_node_goes_on_where_the_last_process_ended(path: Path) -> None:
         disk = store.load()
         after = NodeCore(at(1), store.incarnation, CONFIG, Random(1), disk, (), None)
         after.step([], Micros(0))
-    assert set(disk) == {MEMBERSHIP_ROOM, CHANGE_ROOM, DEED_ROOM}
+    assert set(disk) == {MEMBERSHIP_ROOM, DIRECTORY_ROOM, CHANGE_ROOM, DEED_ROOM}
     assert before.kept
     assert (after.status().kept, after.status().changes_digest) == (before.kept, before.changes_digest)
     assert after.status().incarnation == before.incarnation + 1

@@ -53,6 +53,7 @@ NODE = NodeStatus(
     clusters=((ClusterId("blue"), Prefix("0")), (ClusterId("red"), Prefix("1"))),
     filling=False,
     left=False,
+    hears_nobody=False,
     outbox=4,
     undischarged=6,
     kept=(EventId(node_id("ann"), 5, 1),),

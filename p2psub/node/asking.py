@@ -1,0 +1,42 @@
+"""Asking around for the directory: the bootstrap, our own cluster, and whoever speaks or could speak for others."""
+
+from __future__ import annotations
+
+from p2psub.model.ids import Contact
+from p2psub.model.messages.cube import DirectoryAsk
+from p2psub.model.places import Standing
+from p2psub.node.cores import Cores
+
+
+class Asking:
+    """Asks one after the other, so that a long memory costs no more than a short one."""
+
+    def __init__(self, cores: Cores, contacts: tuple[Contact, ...]) -> None:
+        self._cores = cores
+        self._contacts = contacts
+        self._asked = 0
+
+    def near(self) -> list[Contact]:
+        """Whom we were told to ask, and whom we remember of our cluster."""
+        me = self._cores.step.me.id
+        return [c for c in (*self._contacts, *self._cores.ring.remembered.values()) if c.id != me]
+
+    def _far(self) -> list[Contact]:
+        """Super-nodes of the directory and their spares; one that rules no more knows who does."""
+        me = self._cores.step.me.id
+        entries = [entry for entry in self._cores.directory.entries() if entry.standing is not Standing.GONE]
+        return [c for entry in entries for c in (entry.super_node, *entry.spares) if c.id != me]
+
+    def ask_near(self) -> None:
+        """Ask the next one near."""
+        self._asked += 1
+        self._ask(self.near())
+
+    def ask_all(self) -> None:
+        """Ask the next one near and the next one far."""
+        self.ask_near()
+        self._ask(self._far())
+
+    def _ask(self, around: list[Contact]) -> None:
+        if around:
+            self._cores.step.send(around[self._asked % len(around)], DirectoryAsk())
