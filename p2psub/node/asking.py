@@ -21,11 +21,11 @@ class Asking:
         me = self._cores.step.me.id
         return [c for c in (*self._contacts, *self._cores.ring.remembered.values()) if c.id != me]
 
-    def _far(self) -> list[Contact]:
+    def _far(self, *, present: bool = True) -> list[Contact]:
         """Super-nodes of the directory and their spares; one that rules no more knows who does."""
-        me = self._cores.step.me.id
-        entries = [entry for entry in self._cores.directory.entries() if entry.standing is not Standing.GONE]
-        return [c for entry in entries for c in (entry.super_node, *entry.spares) if c.id != me]
+        me, entries = self._cores.step.me.id, self._cores.directory.entries()
+        wanted = [entry for entry in entries if (entry.standing is Standing.PRESENT) is present]
+        return [c for entry in wanted for c in (entry.super_node, *entry.spares) if c.id != me]
 
     def ask_near(self) -> None:
         """Ask the next one near."""
@@ -36,6 +36,11 @@ class Asking:
         """Ask the next one near and the next one far."""
         self.ask_near()
         self._ask(self._far())
+
+    def ask_given_up(self) -> None:
+        """Ask the next one of a cluster that was given up: it may have lived on elsewhere, and given us up."""
+        self._asked += 1
+        self._ask(self._far(present=False))
 
     def _ask(self, around: list[Contact]) -> None:
         if around:

@@ -146,6 +146,7 @@ class Ruling:
         cores.roster.tick()
         if self._tick % cores.config.ring.merge_every_ticks == 0:
             self._probe_for_other_reign()
+            self._asking.ask_given_up()
         self._hand_out_small_ring(grants.cluster)
         if cores.settlement.is_complete:
             if grants.tick():

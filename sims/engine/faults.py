@@ -157,15 +157,19 @@ class Saboteur:
             self._fell(host, silent=True, wipe=False)
 
     def black_out(self, cluster: ClusterId, span_us: int) -> None:
-        """Every member down at once and back with its disk: outside the budget, but nothing durable is lost by it."""
+        """Every member down within milliseconds and back with its disk: outside the budget, but no disk is lost by it.
+
+        Not at one instant: those who fall together are judged by the bounds of a single fall.
+        """
         if self.is_open:
-            for host in self.peers(cluster):
-                self._fell(host, silent=False, wipe=False)
+            for n, host in enumerate(self.peers(cluster)):
+                self.world.agenda.after(n * 1000, self.down, host)
                 self.world.agenda.at(min(self.world.now + span_us, self.ends_us), self.restart, host)
 
     def down(self, host: Host) -> None:
         """End a peer, whatever the budget says; whether it comes back, and when, is up to the caller."""
-        self._fell(host, silent=False, wipe=False)
+        if host.core is not None:
+            self._fell(host, silent=False, wipe=False)
 
     def back(self, host: Host, contacts: tuple[Contact, ...]) -> None:
         """Start a peer as its operator would after everything was down: with its disk and these contacts alone."""

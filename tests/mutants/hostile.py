@@ -112,6 +112,39 @@ LIGHTS_OUT = Scenario(
 )
 """A whole cluster is down at once, and comes back with its disks."""
 
+LIGHTS_OUT_AMONG_CHANGES = Scenario(
+    clusters=2,
+    members=6,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=("black_out",),
+    load=Load(subscriptions=40, events_per_second=20.0, churn_per_second=4.0),
+)
+"""The same, among subscriptions of the other cluster that only some of those disks know."""
+
+ALL_LIGHTS_OUT = Scenario(
+    clusters=3,
+    members=4,
+    seconds=170.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=("all_down",),
+    load=Load(subscriptions=16, events_per_second=10.0, churn_per_second=1.0),
+)
+"""The whole overlay is down at once, and its bootstrap for good."""
+
+SOME_LIGHTS_OUT_FOR_GOOD = Scenario(
+    clusters=2,
+    members=6,
+    seconds=320.0,
+    quiet_seconds=180.0,
+    faults=(),
+    schedules=("all_down_some_for_good",),
+    load=Load(subscriptions=16, events_per_second=5.0, churn_per_second=1.0),
+)
+"""The same, and no super-node comes back."""
+
 SHARDS_EMPTY = Scenario(
     clusters=1,
     members=5,

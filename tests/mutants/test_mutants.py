@@ -14,10 +14,10 @@ import pytest
 
 from sims.scenarios.run import run
 from sims.scenarios.scenario import Scenario
-from tests.mutants import applying, casting, indexing, keeping, ringing
+from tests.mutants import applying, casting, indexing, keeping, returning, ringing
 from tests.mutants.mutant import MUTANTS, Mutant
 
-MODULES = (applying, casting, indexing, keeping, ringing)
+MODULES = (applying, casting, indexing, keeping, returning, ringing)
 MUTANTS_MIN = 18
 
 

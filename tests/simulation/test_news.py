@@ -19,8 +19,8 @@ class StageOfStrangers(Stage):
     """Peers that are told of the bootstrap and of nobody else, as real ones are."""
 
     def contacts_for(self, host: Host) -> tuple[Contact, ...]:
-        assert self._bootstrap is not None
-        return (self._bootstrap.contact,)
+        assert self.bootstrap is not None
+        return (self.bootstrap.contact,)
 
     def _birth_registry(self, host: Host, rng: Random, disk: Disk, contacts: tuple[Contact, ...]) -> RegistryCore:
         return RegistryCore(host.contact, host.incarnation, self.config, rng, founding_from_us=Micros(0))

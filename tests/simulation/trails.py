@@ -117,6 +117,7 @@ def status(n: int, count: int = 5, **changes: Any) -> NodeStatus:
         "changes_digest": b"same",
         "active_subscriptions": (),
         "left": False,
+        "hears_nobody": False,
         "queued_messages": 0,
         "queued_messages_max": 7,
     }

@@ -128,3 +128,12 @@ def test_nobody_founds_before_the_living_were_heard() -> None:
 def test_without_an_instant_nobody_founds() -> None:
     """The overlay was founded elsewhere."""
     assert not Registry().lets_found(PEER, 10 * FOUNDING_US)
+
+
+def test_super_node_that_knows_less_is_told_the_rest() -> None:
+    """Clusters that lost sight of each other find each other here; who knows everything is told nothing."""
+    registry = Registry()
+    registry.hear(DirectorySay((entry("a", 1),)), peer=at(9))
+    everything = DirectorySay((entry("a", 1), entry("b", 2)))
+    assert told(registry.hear(DirectorySay((entry("b", 2),)))) == [everything]
+    assert told(registry.hear(everything)) == []

@@ -23,8 +23,9 @@ from p2psub.model.effects import (
     Transmit,
     Write,
 )
-from p2psub.model.ids import Contact
+from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros, Stamp
+from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
 from p2psub.model.messages.hello import Welcome
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.model.messages.pubsub import Deed, deed_id
@@ -34,7 +35,18 @@ from p2psub.model.status import Role
 from p2psub.node.core import Disk, NodeCore
 from p2psub.pubsub.deeds import DEED_ROOM
 from p2psub.pubsub.settlement import CHANGE_ROOM
-from tests.unit.bench import CLUSTER, CONFIG, at, change_of, epoch, event_of, node_at, on_topic, subscription_of
+from tests.unit.bench import (
+    CLUSTER,
+    CONFIG,
+    at,
+    change_of,
+    epoch,
+    event_of,
+    node_at,
+    on_topic,
+    subscription_of,
+    table_of,
+)
 
 PEER = at(64)
 
@@ -163,6 +175,53 @@ def test_restarted_founder_rules_above_its_own_last_reign() -> None:
     assert after is not None
     assert again.core.status().role is Role.SUPER_NODE
     assert after > before
+
+
+def test_restarted_cluster_of_one_stands_where_it_stood_at_once() -> None:
+    """Its last table names nobody else, so there is nobody to wait for."""
+    first = founder()
+    again = Machine(first.disk, contacts=(PEER,), incarnation=2)
+    again.run(12)
+    status = again.core.status()
+    assert (status.role, status.prefix, status.serves) == (Role.SUPER_NODE, "", True)
+
+
+def asked(machine: Machine) -> set[NodeId]:
+    """Whom a node asks for the directory within a few beats; its links take everything."""
+    machine.effects.clear()
+    machine.run(8)
+    transmitted = [effect for effect in machine.effects if isinstance(effect, Transmit)]
+    return {effect.peer for effect in transmitted if DirectoryAsk() in effect.messages}
+
+
+def test_super_node_without_a_place_asks_whom_it_remembers_and_founds_by_the_word_of_its_contact() -> None:
+    """A disk that knows a cluster and no directory: of two such clusters only one may found the overlay."""
+    contact, other = at(200), at(64)
+    disk: Disk = {"membership": {("cluster",): (CLUSTER, epoch(4, 9)), ("contacts",): (at(1), other)}}
+    machine = Machine(disk, (contact,), incarnation=2)
+    machine.step(LinkUp(contact, 1 << 30), LinkUp(other, 1 << 30))
+    machine.run(100)
+    before = machine.core.status()
+    assert (before.role, before.prefix) == (Role.SUPER_NODE, None)
+    assert asked(machine) == {contact.id, other.id}
+    machine.step(Received(other, [DirectorySay((), may_found=True)], Stamp(0, 0)))
+    assert machine.core.status().prefix is None, "that is not the bootstrap's to say"
+    machine.step(Received(contact, [DirectorySay((), may_found=True)], Stamp(0, 0)))
+    assert machine.core.status().prefix == ""
+
+
+def test_peer_that_is_back_tells_a_forgetful_bootstrap_that_there_is_an_overlay() -> None:
+    """Else it would let a newcomer found a second one."""
+    disk = founder().disk
+    machine = Machine({**disk, "membership": {**disk["membership"], ("table",): table_of(1, 64)}}, (PEER,), 2)
+    machine.step(LinkUp(PEER, 1 << 20))
+    machine.run(2)
+    (answer,) = machine.step(Received(PEER, [DirectorySay((), may_found=True)], Stamp(0, 0)))
+    assert machine.core.status().role is Role.JOINING
+    assert isinstance(answer, Transmit)
+    (said,) = answer.messages
+    assert isinstance(said, DirectorySay)
+    assert [entry.cluster for entry in said.entries] == [CLUSTER]
 
 
 def test_message_is_answered_on_its_link_with_a_later_stamp() -> None:

@@ -136,3 +136,13 @@ def test_contacts_of_a_half_are_whoever_holds_labels_of_it() -> None:
     assert directory.contacts_in(Prefix("110")) == [at(3)]
     directory.merge([entry("c", "11", version=2, reign=3, standing=Standing.LOST)])
     assert directory.contacts_in(Prefix("1")) == [at(2)]
+
+
+def test_spares_go_with_the_reign_that_names_them_and_its_latest_word_stands() -> None:
+    """In whatever order the words come."""
+    first, second = (msgspec.structs.replace(entry("a", "0", reign=2), spares=(at(n),), edition=n) for n in (7, 8))
+    older = msgspec.structs.replace(entry("a", "0", reign=1), spares=(at(9),), edition=9)
+    for order in ([first, second, older], [older, second, first], [second, older, first]):
+        (standing,) = directory_of(order).entries()
+        assert (standing.spares, standing.super_node) == ((at(8),), at(2))
+    assert directory_of([first]).digest != directory_of([second]).digest

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from p2psub.model.changes import Stream, Vector
+from p2psub.model.effects import Persist
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.messages import Message
@@ -10,7 +13,7 @@ from p2psub.model.messages.cube import CubeReport, DirectorySay, Filled, SplitAs
 from p2psub.model.places import Entry, Standing
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
-from p2psub.overlay.hypercube import Hypercube
+from p2psub.overlay.hypercube import DIRECTORY_ROOM, Hypercube
 from p2psub.overlay.liveness import Liveness
 from tests.oracles.cube import is_partition
 from tests.unit.bench import CONFIG, at, epoch, sent, step_at, tick
@@ -291,3 +294,91 @@ def test_super_node_says_back_what_the_other_does_not_know() -> None:
     assert sent(seated.step) == [(at(20), whole)]
     seated.cube.on_directory_say(at(20), whole)
     assert sent(seated.step) == []
+
+
+# On disk
+
+
+def written(seated: Seat) -> list[tuple[object, ...]]:
+    """Names of the directory's rows that were written since the last look."""
+    persisted = [effect for effect in seated.step.close() if isinstance(effect, Persist)]
+    return [write.name for effect in persisted for write in effect.writes if write.room == DIRECTORY_ROOM]
+
+
+def test_news_of_the_cube_are_durable_and_sizes_are_no_news() -> None:
+    """A row for each entry that changed; what is heard again, and how many a cluster has, costs no write."""
+    seated = seat("a", "0", 10, entry("b", "1", 20))
+    assert written(seated) == [("a",), ("b",)]
+    seated.know(entry("b", "1", 20), msgspec.structs.replace(entry("b", "1", 20), members=9))
+    seated.cube.speak(7, [])
+    assert written(seated) == []
+    assert seated.cube.learn([entry("b", "1", 20, version=2)])
+    assert written(seated) == [("b",)]
+
+
+def test_cluster_stands_where_the_disk_says_and_speaks_under_its_new_reign() -> None:
+    """As a takeover does; what is read back is not written again."""
+    seated = Seat("a", 10)
+    written(seated)
+    seated.cube.recover([entry("a", "0", 9), entry("b", "1", 20)])
+    assert written(seated) == []
+    seated.election.recover(seated.cluster, epoch(4, 9))
+    seated.election.rule(seated.cluster)
+    seated.cube.speak(1, [])
+    own = seated.directory.get(seated.cluster)
+    assert own is not None
+    assert (own.prefix, own.super_node, own.epoch.counter) == ("0", at(10), 5)
+
+
+# Spares
+
+
+def speak(seated: Seat, *able: int) -> tuple[Contact, ...]:
+    """Let the time pass in which spares are looked at once; those that are named then."""
+    for _ in range(20):
+        tick(seated.step, seated.cube.tick)
+        seated.cube.speak(len(able) + 1, [at(place) for place in able])
+    own = seated.directory.get(seated.cluster)
+    assert own is not None
+    return own.spares
+
+
+def test_entry_names_members_besides_the_super_node() -> None:
+    """Those named stay named while they are there, since every change of them goes through the whole overlay."""
+    seated = seat("a", "", 10)
+    assert speak(seated) == ()
+    assert speak(seated, 30, 40) == (at(30), at(40))
+    assert speak(seated, 50, 40, 30) == (at(30), at(40))
+    assert speak(seated, 50, 40) == (at(50), at(40))
+    own = seated.directory.get(seated.cluster)
+    assert own is not None
+    assert own.edition == 2
+
+
+# Given up by mistake
+
+
+def test_cluster_that_nobody_replaced_takes_its_place_again() -> None:
+    """Others gave it up, and it is alive; above what they say of it."""
+    seated = seat("a", "0", 10, entry("b", "1", 20))
+    seated.know(entry("a", "0", 10, version=4, standing=Standing.GONE))
+    assert seated.cube.entry is None
+    assert seated.cube.reclaim()
+    assert seated.prefixes() == {"a": "0", "b": "1"}
+    assert not seated.cube.reclaim()
+
+
+def test_cluster_whose_place_was_taken_does_not_take_it_again() -> None:
+    """Two would answer for one label: it asks for a split instead."""
+    seated = seat("a", "0", 10, entry("b", "1", 20))
+    seated.know(entry("a", "0", 10, version=4, standing=Standing.GONE), entry("b", "", 20, version=2))
+    assert not seated.cube.reclaim()
+    assert seated.prefixes() == {"b": ""}
+
+
+def test_founder_does_not_take_the_place_of_a_cluster_of_its_name() -> None:
+    """It has none of its changes."""
+    seated = seat("a", "0", 10, entry("b", "1", 20))
+    seated.know(entry("a", "0", 10, version=4, standing=Standing.GONE))
+    seated.cube.is_founding = True
+    assert not seated.cube.reclaim()

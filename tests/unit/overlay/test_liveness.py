@@ -163,3 +163,13 @@ def test_peer_that_came_back_elsewhere_is_pinged_there() -> None:
     watch.core.watch_only([moved])
     watch.tick(LIMITS.ping_after_ticks)
     assert {to for to, _ in sent_of(watch.step, Ping)} == {moved}
+
+
+def test_peer_is_heard_from_its_first_word_to_its_death() -> None:
+    """One that is only watched has said nothing: nobody may speak of it as alive."""
+    watch = Watch()
+    heard = [watch.core.hears(PEER.id)]
+    watch.core.heard(PEER.id)
+    heard.append(watch.core.hears(PEER.id))
+    watch.tick(LIMITS.dead_after_ticks + 1)
+    assert [*heard, watch.core.hears(PEER.id)] == [False, True, False]

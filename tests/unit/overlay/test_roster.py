@@ -105,3 +105,20 @@ def test_member_that_left_is_not_counted_on() -> None:
     roster.dismiss(node_at(30))
     assert roster.seen == 3
     assert roster.owners() == [at(40), at(100)]
+
+
+def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
+    """Not while they may not have heard of its reign yet, and not if there is nobody to hear."""
+    roster = Roster(step_at(100), CONFIG.cluster)
+    roster.restart([at(20), at(100)])
+    heard = []
+    for _ in range(10):
+        roster.tick()
+        heard.append(roster.hears_nobody)
+    assert heard == [False] * 8 + [True] * 2
+    roster.report(*report_of(20))
+    reporting = roster.hears_nobody
+    roster.drop(node_at(20))
+    dropped = roster.hears_nobody
+    roster.dismiss(node_at(20))
+    assert (reporting, dropped, roster.hears_nobody) == (False, True, False)

@@ -113,3 +113,14 @@ def test_incomplete_neighbour_makes_nobody_complete() -> None:
     assert not one.settlement.is_complete
     one.antientropy.on_cube_report(at(20), report(other, complete=True))
     assert one.settlement.is_complete
+
+
+def test_every_offer_is_answered() -> None:
+    """Whoever fills up must know when there is nothing more to get."""
+    one, other = holder(10, *numbered(1, 4)), holder(20, *numbered(1, 4))
+    one.antientropy.on_vector_offer(at(20), VectorOffer(other.changes.as_vector()))
+    ((to, batch),) = sent(one.step)
+    assert isinstance(batch, ChangeBatch)
+    assert (to, batch.changes, batch.vector) == (at(20), (), one.changes.as_vector())
+    other.antientropy.on_change_batch(at(10), batch)
+    assert sent(other.step) == []

@@ -23,6 +23,7 @@ LOST = {"cluster": None, "super_node": None, "role": Role.JOINING, "table": None
         ({"role": Role.JOINING, "table": None}, 3, "joining", "ring of cluster blue"),
         ({"role": Role.SUPER_NODE, "prefix": None}, 3, "founding", "its place in the cube"),
         ({"role": Role.SUPER_NODE, "filling": True}, 3, "founding", "its place in the cube"),
+        ({"role": Role.SUPER_NODE, "hears_nobody": True}, 3, "cut off", "nobody else of cluster blue is heard"),
         ({"table": None, "serves": False}, 3, "indexing", "grant a table"),
         ({"serves": False}, 3, "waiting", "lease has run out"),
     ],
