@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from bootstrap.registry import RegistryCore
-from p2psub.model.effects import Notify, PublishCommand, SubscribeCommand
+from p2psub.model.effects import LeaveCommand, Notify, PublishCommand, SubscribeCommand
 from p2psub.model.graycode import overlaps
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import SECOND_US, Micros
@@ -281,3 +281,18 @@ def test_peer_that_still_knows_the_directory_tells_its_cluster() -> None:
     wait_ready(stage, 90)
     stage.world.run_for(5 * SECOND_US)
     check_one_overlay(stage, 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overlay_that_was_stopped_in_good_order_comes_back_too(seed: int) -> None:
+    """All leave at once, so their last tables differ; the newest says who must be there."""
+    stage = formed(2, 4, seed)
+    for host in stage.saboteur.peers():
+        stage.world.command(host, LeaveCommand())
+    stage.world.run_for(10 * SECOND_US)
+    start(stage, stop_all(stage))
+    wait_ready(stage, 80)
+    stage.world.run_for(5 * SECOND_US)
+    check_one_overlay(stage, 2)
+    peers = stage.saboteur.peers()
+    assert delivers(stage, peers[0], peers[-1])
