@@ -311,19 +311,17 @@ class Roles:
             return False
         # Out of the ring we cannot know what the others decided, so we wait as long as one who hears nobody; unless
         # all the others are as we are.
-        cores = self._cores
+        cores, known = self._cores, self._cores.known_members()
+        if cores.ring.is_joined:
+            return self._election.is_my_turn(known, cores.liveness.hears_anybody())
         cores.regathering.tick()
-        hears = cores.liveness.hears_anybody() if cores.ring.is_joined else cores.regathering.is_agreed
-        if hears and not cores.ring.is_joined and not self._is_agreed:
+        is_agreed, table = cores.regathering.is_agreed, cores.regathering.table
+        if is_agreed and not self._is_agreed:
             self._is_agreed = True
             self._election.begin_succession()
-        return self._election.is_my_turn(self._line(), hears)
-
-    def _line(self) -> list[Contact]:
-        """Who succeeds after the candidates: those of the last table first, since others may have missed something."""
-        known, table = self._cores.known_members(), self._cores.regathering.table
+        # Who is not in the last table may have missed something: those who are come first.
         owners = () if table is None else table.owners
-        return [*owners, *(contact for contact in known if contact not in owners)]
+        return self._election.is_my_turn([*owners, *known], is_agreed)
 
     def _take_over(self) -> None:
         """The succession is ours. Whoever was streamed to has everything; anybody else must be filled first."""

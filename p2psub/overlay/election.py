@@ -107,8 +107,7 @@ class Election:
         return self._vacant_ticks > wait + (0 if hears_anybody else _ALONE_PATIENCE_TICKS)
 
     def _rank(self, members: list[Contact]) -> int:
-        line = [c.id for c in self.candidates]
-        line += [m.id for m in members if m.id not in line]
+        line = list(dict.fromkeys(contact.id for contact in (*self.candidates, *members)))
         me = self._step.me.id
         return line.index(me) if me in line else len(line)
 
