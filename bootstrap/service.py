@@ -11,9 +11,7 @@ import sqlite3
 import ssl
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from random import Random
 
 import trio
@@ -21,7 +19,7 @@ import trio
 from bootstrap.authority import Authority
 from bootstrap.desk import Desk
 from bootstrap.registry import RegistryCore
-from p2psub.config import NodeConfig
+from bootstrap.settings import ServiceConfig
 from p2psub.identity.enrolment import EnrolGrant
 from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
@@ -45,6 +43,8 @@ from p2psub.runtime.tls import (
 )
 from p2psub.runtime.transport import Session
 
+__all__ = ["Service", "ServiceConfig"]
+
 LISTENING_FOR_S = 10.0
 """After a restart nobody may found before the super-nodes that live on have had time to report."""
 ENROL_S_MAX = 10.0
@@ -54,17 +54,6 @@ REISSUE_EVERY_S = 24 * 3600.0
 """How often the bootstrap gives itself a new certificate."""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceConfig:
-    """Everything that a person decides about a bootstrap."""
-
-    data: Path
-    overlay: str = "overlay"
-    listen: str = "127.0.0.1:7400"
-    advertise: str | None = None
-    node: NodeConfig = field(default_factory=NodeConfig)
 
 
 class Service:

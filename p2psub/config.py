@@ -1,26 +1,40 @@
-"""Every number a node goes by. Spans are in microseconds; ticks are half heartbeats."""
+"""Every number a node goes by. Spans are in microseconds; ticks are half heartbeats.
+
+`p2psub config example` prints all of it, with the sentences below: each field says what it means to whoever sets it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Meta
 
 from p2psub.errors import ConfigError
 from p2psub.model.instants import SECOND_US, Micros
+
+Ticks = Annotated[int, Meta(ge=1, le=1 << 31, extra={"unit": "ticks"})]
+"""Half heartbeats."""
+Count = Annotated[int, Meta(ge=1, le=1 << 31)]
+"""How many."""
+Bytes = Annotated[int, Meta(ge=1, le=1 << 62, extra={"unit": "bytes"})]
+Span = Annotated[Micros, Meta(ge=0, le=1 << 53, extra={"unit": "microseconds"})]
+Share = Annotated[float, Meta(ge=0.0, le=1.0, extra={"unit": "part of 1"})]
 
 
 @dataclass(frozen=True, slots=True)
 class LivenessConfig:
     """When silence becomes suspicion, and suspicion a verdict. Guesses, tuned in the simulator at 10 % loss."""
 
-    ping_after_ticks: int = 3
+    ping_after_ticks: Ticks = 3
     """A watched peer silent for this long is pinged on every tick."""
-    suspect_after_ticks: int = 4
+    suspect_after_ticks: Ticks = 4
     """Then two witnesses are asked on every tick too."""
-    dead_after_ticks: int = 7
+    dead_after_ticks: Ticks = 7
     """Silent towards us and all witnesses for this long: dead."""
-    unreachable_after_ticks: int = 20
+    unreachable_after_ticks: Ticks = 20
     """Silent towards us though witnesses hear it: dead to us alone."""
-    witnesses: int = 2
+    witnesses: Count = 2
     """How many are asked at a time."""
 
 
@@ -28,17 +42,17 @@ class LivenessConfig:
 class RingConfig:
     """Chord's shape."""
 
-    successors: int = 3
+    successors: Count = 3
     """Length r of the successor list (design 3)."""
-    fingers: int = 8
+    fingers: Count = 8
     """Fingers kept; a ring of 64 has six distinct ones."""
-    finger_every_ticks: int = 20
+    finger_every_ticks: Ticks = 20
     """One finger is refreshed this often; they are only for speed."""
-    merge_every_ticks: int = 12
+    merge_every_ticks: Ticks = 12
     """A remembered contact outside the view is probed this often."""
-    contacts_max: int = 128
+    contacts_max: Count = 128
     """Remembered contacts."""
-    lookup_hops_max: int = 32
+    lookup_hops_max: Count = 32
     """A look-up that walked this far is dropped; its origin asks again."""
 
 
@@ -46,21 +60,21 @@ class RingConfig:
 class ClusterConfig:
     """Elections, leases, tables."""
 
-    size_min: int = 4
+    size_min: Count = 4
     """Below it a cluster is the first choice of newcomers (design 1)."""
-    size_target: int = 16
+    size_target: Count = 16
     """Up to it newcomers are taken in without being asked for by name."""
-    size_max: int = 64
+    size_max: Count = 64
     """A super-node takes no more members than this."""
-    candidates: int = 2
+    candidates: Count = 2
     """Candidates to whom the super-node's state is streamed."""
-    lease_ticks: int = 20
+    lease_ticks: Ticks = 20
     """How long a grant of keys runs without its super-node: longer than a failover (8 H), so that one stops nothing."""
-    seen_ticks: int = 1200
+    seen_ticks: Ticks = 1200
     """Members seen within this time count for the required copies (10 minutes)."""
-    succession_ticks: int = 3
+    succession_ticks: Ticks = 3
     """Each rank below the first waits this much longer before it takes over."""
-    subscriber_lease_ticks: int = 240
+    subscriber_lease_ticks: Ticks = 240
     """A peer not heard for this long loses its subscriptions."""
 
 
@@ -68,19 +82,19 @@ class ClusterConfig:
 class CubeConfig:
     """Casts and anti-entropy."""
 
-    batch_changes_max: int = 256
+    batch_changes_max: Count = 256
     """Changes in one message."""
-    custody_ticks: int = 3
+    custody_ticks: Ticks = 3
     """A cast without custody after this time is sent again, through another contact if there is one."""
-    cast_ticks_max: int = 60
+    cast_ticks_max: Ticks = 60
     """An open cast is forgotten after this time; anti-entropy and the owner's retries take over."""
-    remember_ticks: int = 240
+    remember_ticks: Ticks = 240
     """Answers are remembered this long for repeated casts."""
-    accepted_after_ticks: int = 12
+    accepted_after_ticks: Ticks = 12
     """A subscription without every answer by then is told `accepted`."""
-    recast_after_ticks: int = 24
+    recast_after_ticks: Ticks = 24
     """A change not yet stable is cast again this often."""
-    lost_after_ticks: int = 120
+    lost_after_ticks: Ticks = 120
     """A cluster whose super-node was not replaced by then is given up by its neighbours."""
 
 
@@ -88,27 +102,27 @@ class CubeConfig:
 class PubSubConfig:
     """Publishing, keeping and delivering."""
 
-    copies: int = 3
+    copies: Count = 3
     """Copies that an acknowledgement needs, where the cluster has as many members."""
-    shards: int = 2
+    shards: Count = 2
     """Wildcard shards: a few."""
-    empty_lease_us: Micros = Micros(2 * SECOND_US)
+    empty_lease_us: Span = Micros(2 * SECOND_US)
     """How long an asker may take a wildcard shard for empty."""
-    retry_ticks: int = 4
+    retry_ticks: Ticks = 4
     """An unanswered publish or keep is sent again after this time."""
-    redeliver_ticks: int = 12
+    redeliver_ticks: Ticks = 12
     """An undischarged event is routed again after this time."""
-    horizon_us: Micros = Micros(3600 * SECOND_US)
+    horizon_us: Span = Micros(3600 * SECOND_US)
     """How long an undelivered event is kept, and ids are remembered against duplicates."""
-    horizon_margin_us: Micros = Micros(60 * SECOND_US)
+    horizon_margin_us: Span = Micros(60 * SECOND_US)
     """How much longer receivers remember than owners retry."""
-    spool_bytes_max: int = 64 * 1024 * 1024
+    spool_bytes_max: Bytes = 64 * 1024 * 1024
     """Undelivered bytes kept for one target cluster."""
-    recent_events_max: int = 1024
+    recent_events_max: Count = 1024
     """Discharged events kept for replay, in memory."""
-    outbox_events_max: int = 10_000
+    outbox_events_max: Count = 10_000
     """Unacknowledged events a publisher may have."""
-    at_most_once_trace_every: int = 1
+    at_most_once_trace_every: Count = 1
     """One `at_most_once` event in so many is traced whole, the others are counted; the same for all nodes."""
 
 
@@ -116,17 +130,18 @@ class PubSubConfig:
 class EgressConfig:
     """Lanes of a link."""
 
-    queued_messages_max: int = 20_000
+    queued_messages_max: Count = 20_000
     """Per link; above it the message is dropped with a record."""
-    bulk_share: float = 0.1
+    bulk_share: Share = 0.1
     """Part of the link that bulk gets while content waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeConfig:
-    """All of them."""
+    """What a node goes by. Nodes of one overlay should agree in all of it."""
 
-    heartbeat_us: Micros = SECOND_US
+    heartbeat_us: Span = SECOND_US
+    """How often members speak to their neighbours; every patience is counted in halves of it."""
     liveness: LivenessConfig = field(default_factory=LivenessConfig)
     ring: RingConfig = field(default_factory=RingConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
@@ -141,6 +156,11 @@ class NodeConfig:
             raise ConfigError("ring.successors", "a member needs at least one successor")
         if self.pubsub.copies > self.ring.successors + 1:
             raise ConfigError("pubsub.copies", "an event has ring.successors + 1 holders; ask for no more copies")
+        liveness, cluster = self.liveness, self.cluster
+        if not liveness.ping_after_ticks < liveness.suspect_after_ticks < liveness.dead_after_ticks:
+            raise ConfigError("liveness.dead_after_ticks", "a peer is pinged, then suspected, then dead: each later")
+        if not cluster.size_min <= cluster.size_target <= cluster.size_max:
+            raise ConfigError("cluster.size_target", "give size_min, size_target and size_max in rising order")
 
     @property
     def tick_us(self) -> Micros:

@@ -13,6 +13,7 @@ class ConfigError(P2psubError):
     def __init__(self, field: str, advice: str) -> None:
         super().__init__(f"{field}: {advice}")
         self.field = field
+        self.advice = advice
 
 
 class PeerFault(P2psubError):

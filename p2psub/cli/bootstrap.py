@@ -16,13 +16,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bootstrap.settings import ServiceConfig
 from p2psub.cli.advice import advised
+from p2psub.cli.settings import CONFIG_HELP, help_of
+from p2psub.cli.settings_file import service_config
 from p2psub.errors import ConfigError
 from p2psub.model.ids import ID_BYTES, NodeId, Place
 
 if TYPE_CHECKING:
     from bootstrap.authority import Authority
-    from bootstrap.service import ServiceConfig
     from bootstrap.tokens import TokenRecord
 
 DAY_S = 86_400
@@ -38,27 +40,24 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @app.callback(invoke_without_command=True)
 def serve(
     context: typer.Context,
-    data: Annotated[
-        Path | None, typer.Option(envvar="P2PSUB_BOOTSTRAP_DATA", help="The authority's directory. Back it up.")
-    ] = None,
-    listen: Annotated[str, typer.Option(help="HOST:PORT where newcomers and peers reach it.")] = "127.0.0.1:7400",
-    advertise: Annotated[str | None, typer.Option(help="HOST:PORT to tell peers, if that differs.")] = None,
-    overlay: Annotated[str, typer.Option(help="The overlay's name, for ever.")] = "overlay",
+    config: Annotated[Path | None, typer.Option(envvar="P2PSUB_CONFIG", help=CONFIG_HELP)] = None,
+    data: Annotated[Path | None, typer.Option(help=help_of("bootstrap.data"))] = None,
+    listen: Annotated[str | None, typer.Option(help=help_of("bootstrap.listen"))] = None,
+    advertise: Annotated[str | None, typer.Option(help=help_of("bootstrap.advertise"))] = None,
+    overlay: Annotated[str | None, typer.Option(help=help_of("bootstrap.overlay"))] = None,
     as_json: AsJson = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log who is refused, and why.")] = False,
 ) -> None:
     """Run the bootstrap of an overlay, made on the first start. Peers that have joined live on without it."""
     if context.invoked_subcommand is not None:
         return
-    if data is None:
-        raise typer.BadParameter("say where the authority is kept", param_hint="--data")
-    import trio  # noqa: PLC0415, `--help` must be quick
-
-    from bootstrap.service import ServiceConfig  # noqa: PLC0415
-
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
     with advised():
-        trio.run(_serve, ServiceConfig(data, overlay, listen, advertise), as_json)
+        options = {"data": data, "listen": listen, "advertise": advertise, "overlay": overlay}
+        chosen = service_config(config, options)
+        import trio  # noqa: PLC0415, `--help` must be quick
+
+        trio.run(_serve, chosen, as_json)
 
 
 async def _serve(config: ServiceConfig, as_json: bool) -> None:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from p2psub.cli.advice import advised
+from p2psub.cli.settings import CONFIG_HELP, help_of
+from p2psub.cli.settings_file import peer_config
+from p2psub.runtime.settings import PeerConfig
 
 if TYPE_CHECKING:
-    from p2psub.runtime.host import PeerConfig
     from p2psub.runtime.peer import Peer
     from p2psub.runtime.status import PeerStatus
 
@@ -24,27 +26,19 @@ LOOK_WHEN_READY_S = 2.0
 
 
 def peer(
-    data: Annotated[Path, typer.Option(envvar="P2PSUB_DATA", help="Where it keeps its key, events and traces.")],
-    bootstrap: Annotated[
-        str | None, typer.Option(envvar="P2PSUB_BOOTSTRAP", help="HOST:PORT of the bootstrap; needed for enrolling.")
+    config: Annotated[Path | None, typer.Option(envvar="P2PSUB_CONFIG", help=CONFIG_HELP)] = None,
+    data: Annotated[Path | None, typer.Option(help=help_of("peer.data"))] = None,
+    bootstrap: Annotated[str | None, typer.Option(help=help_of("peer.bootstrap"))] = None,
+    token: Annotated[str | None, typer.Option(help=help_of("peer.token"))] = None,
+    listen: Annotated[str | None, typer.Option(help=help_of("peer.listen"))] = None,
+    advertise: Annotated[str | None, typer.Option(help=help_of("peer.advertise"))] = None,
+    name: Annotated[str | None, typer.Option(help=help_of("peer.name"))] = None,
+    cluster: Annotated[str | None, typer.Option(help=help_of("peer.cluster"))] = None,
+    super_node: Annotated[
+        bool | None, typer.Option("--super-node/--no-super-node", help=help_of("peer.super_node"))
     ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(envvar="P2PSUB_JOIN_TOKEN", help="What `p2psub bootstrap token new` printed; needed once."),
-    ] = None,
-    listen: Annotated[
-        str, typer.Option(envvar="P2PSUB_LISTEN", help="HOST:PORT where other peers reach it; port 0: a free one.")
-    ] = "127.0.0.1:0",
-    advertise: Annotated[
-        str | None, typer.Option(envvar="P2PSUB_ADVERTISE", help="HOST:PORT to tell the others, behind a NAT say.")
-    ] = None,
-    name: Annotated[str, typer.Option(envvar="P2PSUB_NAME", help="What you call it.")] = "peer",
-    cluster: Annotated[
-        str, typer.Option(envvar="P2PSUB_CLUSTER", help="A cluster's name; auto: by distance and size.")
-    ] = "auto",
-    super_node: Annotated[bool, typer.Option(help="Whether it may become its cluster's super-node.")] = True,
-    control_port: Annotated[int, typer.Option(help="Port of the control API on loopback; 0: a free one.")] = 0,
-    traces: Annotated[bool, typer.Option(help="Whether to write trace segments for the analysis.")] = True,
+    control_port: Annotated[int | None, typer.Option(help=help_of("peer.control_port"))] = None,
+    traces: Annotated[bool | None, typer.Option("--traces/--no-traces", help=help_of("peer.traces"))] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per change of stage.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log links and faults too.")] = False,
 ) -> None:
@@ -53,27 +47,29 @@ def peer(
     It prints how far it has come and what it waits for. Ctrl-C or SIGTERM end it in good order. The second time you
     start it with the same data directory it needs neither bootstrap nor token.
     """
-    import trio  # noqa: PLC0415, `--help` must be quick
-
-    from p2psub.runtime.host import PeerConfig  # noqa: PLC0415
-
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
-    config = PeerConfig(
-        data=data,
-        bootstrap=bootstrap,
-        token=token,
-        listen=listen,
-        advertise=advertise,
-        name=name,
-        cluster=None if cluster == "auto" else cluster,
-        may_rule=super_node,
-        traces=traces,
-    )
     with advised():
-        trio.run(_run, config, control_port, as_json)
+        chosen = peer_config(
+            config,
+            {
+                "data": data,
+                "bootstrap": bootstrap,
+                "token": token,
+                "listen": listen,
+                "advertise": advertise,
+                "name": name,
+                "cluster": cluster,
+                "super_node": super_node,
+                "control_port": control_port,
+                "traces": traces,
+            },
+        )
+        import trio  # noqa: PLC0415, `--help` must be quick
+
+        trio.run(_run, chosen, as_json)
 
 
-async def _run(config: PeerConfig, control_port: int, as_json: bool) -> None:
+async def _run(config: PeerConfig, as_json: bool) -> None:
     import trio  # noqa: PLC0415
 
     from p2psub.runtime.control.server import serve_control  # noqa: PLC0415
@@ -84,7 +80,7 @@ async def _run(config: PeerConfig, control_port: int, as_json: bool) -> None:
     await _enrol(config)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with open_peer(config) as peer_, trio.open_nursery() as nursery:
-            url = await nursery.start(serve_control, peer_, config.data, control_port)
+            url = await nursery.start(serve_control, peer_, config.data, config.control_port)
             spare_the_collector()
             _say(peer_.status(), as_json, control=url)
             nursery.start_soon(_tell_stages, peer_, as_json)

@@ -6,13 +6,10 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 import trio
 
-from p2psub.config import NodeConfig, PubSubConfig
 from p2psub.identity.notary import NodeNotary
 from p2psub.model.effects import LeaveCommand
 from p2psub.model.ids import ClusterId, Contact
@@ -25,6 +22,7 @@ from p2psub.runtime.identifying import Identity, identify, stay_enrolled
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.links import Links
 from p2psub.runtime.peer import Peer
+from p2psub.runtime.settings import PeerConfig
 from p2psub.runtime.stages import stage_of
 from p2psub.runtime.state import State
 from p2psub.runtime.status import LinkStatus, PeerStatus
@@ -32,37 +30,11 @@ from p2psub.runtime.store import Store
 from p2psub.runtime.tls import TlsTransport
 from p2psub.runtime.trace_writer import TraceWriter
 
+__all__ = ["Host", "PeerConfig", "open_peer"]
+
 CLOSING_S_MAX = 20.0
 LEAVE_S_MAX = 10.0
 LEAVE_POLL_S = 0.05
-
-NODE = NodeConfig(pubsub=PubSubConfig(at_most_once_trace_every=64))
-"""What a peer goes by where nobody decides otherwise: as the simulator, but with a sample of what promises nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class PeerConfig:
-    """Everything that a person decides about a peer."""
-
-    data: Path
-    """Where it keeps its key, certificate, events and traces."""
-    bootstrap: str | None = None
-    """HOST:PORT of the bootstrap; needed until the peer has enrolled."""
-    token: str | None = None
-    """A join token; needed once."""
-    listen: str = "127.0.0.1:0"
-    """Where other peers reach it; port 0 takes a free one."""
-    advertise: str | None = None
-    """What to tell the others, if that differs from `listen`."""
-    name: str = "peer"
-    cluster: str | None = None
-    """A cluster's name; None chooses one by distance and size."""
-    may_rule: bool = True
-    """Whether it may become super-node."""
-    traces: bool = True
-    leaves: bool = True
-    """Whether it gives away what it holds before it goes; else it is missed like one that crashed."""
-    node: NodeConfig = NODE
 
 
 @asynccontextmanager
@@ -138,7 +110,7 @@ class Host:
 
     @property
     def _may_rule(self) -> bool:
-        return self._config.may_rule and self._identity.passport.rights.may_rule
+        return self._config.super_node and self._identity.passport.rights.may_rule
 
     async def run(self) -> None:
         """Run all parts until cancelled."""

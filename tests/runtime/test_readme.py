@@ -110,7 +110,7 @@ def test_all_ways_in_are_shown() -> None:
     assert {"--data", "--filter", "--token"} <= {word for words in TYPED for word in words}
 
 
-@pytest.mark.parametrize("wrong", ["nonsense", "peer --data d --nonsense", "peer", "sub --filter a --count b"])
+@pytest.mark.parametrize("wrong", ["nonsense", "peer --data d --nonsense", "config check", "sub --filter a --count b"])
 def test_what_cannot_be_typed_is_found(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands, options, what is missing, and values."""
     monkeypatch.delenv("P2PSUB_DATA", raising=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,5 +20,6 @@ def peer(tmp_path: Path) -> Iterator[Served]:
 
 @pytest.fixture(autouse=True)
 def _no_peer_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("P2PSUB_DATA", "P2PSUB_CONTROL", "P2PSUB_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+    for name in list(os.environ):
+        if name.startswith("P2PSUB_"):
+            monkeypatch.delenv(name)
