@@ -108,7 +108,7 @@ def _is_date(text: str) -> bool:
 def _cost(wanted: Filter) -> dict[str, int]:
     predicates = [predicate for term in wanted.terms for predicate in term]
     scans = sum(predicate.operator in _SCANS for predicate in predicates)
-    return {"terms": len(wanted.terms), "predicates": len(predicates), "scans": scans}
+    return {"terms": len(wanted.terms), "predicates": len(predicates), "scans": scans, "bytes": wanted.weight}
 
 
 def _verdict(term: tuple[Predicate, ...], happened: Event) -> str:
@@ -135,7 +135,8 @@ def _complain(error: FilterError | Refusal, as_json: bool) -> None:
 def _print(found: Finding) -> None:
     print(f"normal form  {found.normal_form}")
     print(f"key          {', '.join(map(repr, found.key)) or 'a wildcard shard: it pins no topic'}")
-    print("cost         predicates: {predicates}, terms: {terms}, scans of text: {scans}".format(**found.cost))
+    costs = "predicates: {predicates}, terms: {terms}, scans of text: {scans}, bytes: {bytes}"
+    print(f"cost         {costs.format(**found.cost)}")
     if found.matches is not None:
         print(f"event        {'matches' if found.matches else 'does not match'}")
         for reason in found.why:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from p2psub.matching.faults import FilterError
 from p2psub.matching.grammar import parse
-from p2psub.matching.limits import DEFAULTS, Limits
+from p2psub.matching.limits import DEFAULTS, Limits, excess_of
 from p2psub.matching.normal_form import normal_form, size_of
 from p2psub.matching.printing import print_filter
 from p2psub.matching.reading import Reader
@@ -34,4 +34,9 @@ def parse_filter(text: str, params: Mapping[str, object] | None = None, limits: 
             limit = f"predicates (limit predicates_max = {limits.predicates_max})"
         message = f"as a disjunction of conjunctions the filter has too many {limit}"
         raise FilterError(text, 0, message, "have fewer ORs under ANDs: use IN, or make several subscriptions")
-    return normal_form(condition)
+    wanted = normal_form(condition)
+    excess = excess_of(wanted, limits)
+    if excess is not None:
+        advice = "have shorter texts and lists, and fewer ORs under ANDs; or make several subscriptions"
+        raise FilterError(text, 0, f"as a disjunction of conjunctions the filter has too many {excess}", advice)
+    return wanted

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
+
+from p2psub.model.content import FILTER_BYTES_MAX, Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,23 @@ class Limits:
     """Members of one list or set."""
     like_max: int = 256
     """Characters of one LIKE pattern."""
+    bytes_max: int = FILTER_BYTES_MAX
+    """Bytes of the normal form, constants and all, counted as often as they occur in it."""
 
 
 DEFAULTS: Final = Limits()
+
+
+def excess_of(wanted: Filter, limits: Limits = DEFAULTS) -> str | None:
+    """What a filter in normal form has too much of, if anything."""
+    predicates = sum(map(len, wanted.terms))
+    if len(wanted.terms) > limits.terms_max:
+        return f"terms: {len(wanted.terms):,} (limit terms_max = {limits.terms_max:,})"
+    if predicates > limits.predicates_max:
+        return f"predicates: {predicates:,} (limit predicates_max = {limits.predicates_max:,})"
+    weight = 0
+    for predicate in itertools.chain.from_iterable(wanted.terms):
+        weight += predicate.weight
+        if weight > limits.bytes_max:  # Not later: a short text can mean gigabytes.
+            return f"bytes in all its terms together (limit bytes_max = {limits.bytes_max:,})"
+    return None

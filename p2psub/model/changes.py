@@ -25,11 +25,27 @@ class ChangeNumber(NamedTuple):
     n: Natural
 
 
+_CHANGE_BYTES = 192
+"""What a change takes without its filter: five ids and two names."""
+STREAM_BYTES = 64
+"""What one stream of a vector takes, roughly."""
+
+
 class Change(msgspec.Struct, frozen=True, array_like=True):
     """One numbered change of the subscription set."""
 
     number: ChangeNumber
     subscription: Subscription
+
+    @property
+    def weight(self) -> int:
+        """Roughly its bytes on a link."""
+        return _CHANGE_BYTES + self.subscription.filter.weight
+
+
+def weight_of(change: Change) -> int:
+    """Roughly the bytes of a change."""
+    return change.weight
 
 
 Vector = tuple[tuple[Stream, int], ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
 
@@ -31,6 +32,12 @@ Value = bool | int | float | str | Moment | frozenset[int | str]
 
 _in_order = msgspec.msgpack.Encoder(order="deterministic")
 """Attributes in one order, whatever order they were given in."""
+
+TOPIC_BYTES_MAX = 1024
+EVENT_BYTES_MAX = 256 * 1024
+"""Topic, attributes and body of one event together: a quarter of a frame, so that it travels among others. A guess."""
+FILTER_BYTES_MAX = 256 * 1024
+"""One filter in normal form, as `Filter.weight` counts it: every cluster stores it. A guess."""
 
 TOPIC = "topic"
 """The attribute whose value is the event's key (the keyword that Hyper 3.1 hashes)."""
@@ -65,6 +72,19 @@ class Operator(enum.StrEnum):
     EXISTS = "exists"
 
 
+_PREDICATE_BYTES = 24
+"""What a predicate takes beside its attribute and its constant."""
+
+
+def _bytes_of(value: Value) -> int:
+    """What a value takes at most on a link."""
+    if isinstance(value, str):
+        return 5 + (len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass")))
+    if isinstance(value, frozenset):
+        return 5 + sum(map(_bytes_of, value))
+    return 16
+
+
 class Predicate(msgspec.Struct, frozen=True, array_like=True):
     """One attribute filter (a, op, c)."""
 
@@ -72,11 +92,21 @@ class Predicate(msgspec.Struct, frozen=True, array_like=True):
     operator: Operator
     constant: Value
 
+    @property
+    def weight(self) -> int:
+        """Its bytes on a link, or a few more."""
+        return _PREDICATE_BYTES + _bytes_of(self.attribute) + _bytes_of(self.constant)
+
 
 class Filter(msgspec.Struct, frozen=True, array_like=True):
     """A disjunction of conjunctions; one empty conjunction wants every event."""
 
     terms: tuple[tuple[Predicate, ...], ...] = ((),)
+
+    @property
+    def weight(self) -> int:
+        """Its bytes on a link, or a few more. What occurs often counts as often: so it travels."""
+        return sum([predicate.weight for term in self.terms for predicate in term])
 
 
 class Guarantee(enum.StrEnum):
@@ -103,7 +133,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     """
 
     id: EventId
-    topic: str
+    topic: Annotated[str, msgspec.Meta(max_length=TOPIC_BYTES_MAX)]
     attributes: dict[str, Value]
     body: bytes = b""
     retain_us: int = 0

@@ -23,7 +23,11 @@ NodeId = NewType("NodeId", Place)
 Key = NewType("Key", Place)
 """Where a topic or a wildcard shard lies on the circle."""
 
-ClusterId = NewType("ClusterId", str)
+CLUSTER_CHARS_MAX = 64
+ADDRESS_CHARS_MAX = 300
+"""A host name has at most 253 characters."""
+
+ClusterId = NewType("ClusterId", Annotated[str, msgspec.Meta(max_length=CLUSTER_CHARS_MAX)])
 """Name of one Chord ring."""
 
 
@@ -35,7 +39,7 @@ class Contact(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A peer and where it can be dialled."""
 
     id: NodeId
-    address: str
+    address: Annotated[str, msgspec.Meta(max_length=ADDRESS_CHARS_MAX)]
 
 
 class Epoch(NamedTuple):

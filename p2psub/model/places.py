@@ -20,6 +20,10 @@ class Standing(enum.StrEnum):
     GONE = "gone"
 
 
+ENTRY_BYTES = 128
+"""What one entry of the directory takes, roughly."""
+
+
 class Entry(msgspec.Struct, frozen=True, array_like=True):
     """One cluster in the directory. The prefix is ordered by version; super-node and spares by epoch, then edition."""
 

@@ -56,6 +56,6 @@ class AntiEntropy:
             self._give(peer, batch.vector)
 
     def _give(self, peer: Contact, vector: Vector) -> None:
-        missing = self._changes.missing_in(dict(vector), self._config.batch_changes_max)
+        changes = self._changes.batch_for(dict(vector), self._config.batch_changes_max)
         is_complete = self._settlement.is_complete
-        self._step.send(peer, ChangeBatch(tuple(missing), self._changes.as_vector(), is_complete))
+        self._step.send(peer, ChangeBatch(changes, self._changes.as_vector(), is_complete))

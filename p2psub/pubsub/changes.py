@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from p2psub.model.changes import Change, ChangeNumber, Stream, Vector, vector_digest, vector_of
+from p2psub.model.batches import batches_of
+from p2psub.model.changes import Change, ChangeNumber, Stream, Vector, vector_digest, vector_of, weight_of
 from p2psub.model.content import Subscription, SubscriptionState, keys_of
 from p2psub.model.ids import Key, NodeId, Place, SubscriptionId, is_in_arc
 
@@ -89,6 +90,10 @@ class ChangeSet:
             if len(missing) >= most:
                 break
         return missing
+
+    def batch_for(self, vector: dict[Stream, int], most: int) -> tuple[Change, ...]:
+        """The same, and no more than one message should carry."""
+        return tuple(next(batches_of(self.missing_in(vector, most), weight_of, most), ()))
 
     def active(self) -> Iterator[Subscription]:
         """Every standing subscription, in the order in which they became known."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from p2psub.config import PubSubConfig
+from p2psub.model.batches import batches_of
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deed, DeedId, Discharged, Keep, Kept, Obligation
@@ -23,11 +24,15 @@ from p2psub.pubsub.tenure import Tenure
 
 DEED_ROOM = "deed"
 _DEEDS_PER_MESSAGE = 64
+_IDS_PER_MESSAGE = 4096
 _ERASE_EVERY_TICKS = 8
 _SPARE_TICKS = 2
 """After this time a deed gets the copies beyond those that its acknowledgement needs. A guess: one heartbeat."""
 _STALE_TICKS = 60
 """A replica that has heard nothing of a deed for this long asks its owner whether it is discharged. A guess: 30 H."""
+
+
+_encoder = msgspec.msgpack.Encoder()
 
 
 class Held(msgspec.Struct):
@@ -151,12 +156,13 @@ class Deeds:
 
     def _ask(self, contact: Contact, several: list[Held]) -> None:
         if self.cluster is not None:
-            for i in range(0, len(several), _DEEDS_PER_MESSAGE):
-                some = several[i : i + _DEEDS_PER_MESSAGE]
-                for held in some:
-                    if held.asked is not None:
-                        held.asked[contact.id] = None
-                self._step.send(contact, Keep(self.cluster, tuple(self._aged(held) for held in some)))
+            for held in several:
+                if held.asked is not None:
+                    held.asked[contact.id] = None
+            deeds = [self._aged(held) for held in several]
+            batches = [deeds] if len(deeds) == 1 else batches_of(deeds, _bytes_of, _DEEDS_PER_MESSAGE)
+            for batch in batches:
+                self._step.send(contact, Keep(self.cluster, tuple(batch)))
 
     def _aged(self, held: Held) -> Deed:
         """The deed as it stands: older, and owing only what is still owed."""
@@ -255,8 +261,9 @@ class Deeds:
 
     def _tell_discharged(self) -> None:
         for contact, ids in self._released.values():
-            if self.cluster is not None:
-                self._step.send(contact, Discharged(self.cluster, tuple(ids)))
+            for i in range(0, len(ids), _IDS_PER_MESSAGE):
+                if self.cluster is not None:
+                    self._step.send(contact, Discharged(self.cluster, tuple(ids[i : i + _IDS_PER_MESSAGE])))
         self._released.clear()
 
     def _due(self, held: Held) -> list[Contact]:
@@ -279,3 +286,8 @@ class Deeds:
         table = self._tenure.table
         me = self._step.me.id
         return table is not None and any(c.id == me for c in table.holders_of(held.key, self._holders))
+
+
+def _bytes_of(deed: Deed) -> int:
+    """Its bytes on a link: all that it owes and was matched against travels with it."""
+    return len(_encoder.encode(deed))

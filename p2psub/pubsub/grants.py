@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from p2psub.config import ClusterConfig, CubeConfig
-from p2psub.model.changes import Stream, Vector, vector_digest, vector_of
+from p2psub.model.batches import batches_of
+from p2psub.model.changes import Stream, Vector, vector_digest, vector_of, weight_of
 from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer
@@ -140,11 +141,10 @@ class Grants:
             start = under_way.table.arc_start_of(contact.id)
             assert start is not None
             changes = self.changes.active_in_arc(start, contact.id)
-            most = self.cube_config.batch_changes_max
-            parts = [tuple(changes[i : i + most]) for i in range(0, len(changes), most)] or [()]
+            parts = list(batches_of(changes, weight_of, self.cube_config.batch_changes_max)) or [[]]
             for index, part in enumerate(parts):
-                version = under_way.table.version
-                transfer = IndexTransfer(self.cluster, version, start, under_way.attempt, index, len(parts), part)
+                version, attempt = under_way.table.version, under_way.attempt
+                transfer = IndexTransfer(self.cluster, version, start, attempt, index, len(parts), tuple(part))
                 self.step.send(contact, transfer)
 
     def forget_index(self, member: NodeId) -> None:

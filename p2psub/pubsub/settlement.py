@@ -11,6 +11,7 @@ import msgspec
 
 from p2psub.casts.cast import Casts, Summary
 from p2psub.config import NodeConfig
+from p2psub.matching.limits import excess_of
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
 from p2psub.model.content import Subscription, SubscriptionState, pinned_topics
 from p2psub.model.graycode import WHOLE, Prefix, covers
@@ -110,8 +111,9 @@ class Settlement:
         record = asked.subscription
         if self.grants is None or not self.is_complete or record.id.node != peer.id:
             return
-        if record.state is SubscriptionState.ACTIVE and not self._may_subscribe(peer, record):
-            self._step.record(Kind.DROP, subscription=record.id, peer=peer.id, reason="no_right")
+        refusal = self._refusal(peer, record)
+        if refusal is not None:
+            self._step.record(Kind.DROP, subscription=record.id, peer=peer.id, reason=refusal)
             self._say(peer, record, VerdictStatus.REFUSED, ())
             return
         known = self._changes.current(record.id)
@@ -130,8 +132,12 @@ class Settlement:
                 own.peer = peer
                 self._say(peer, record, own.status, own.unreached)
 
-    def _may_subscribe(self, peer: Contact, record: Subscription) -> bool:
-        return self._permits.of(peer.id).may_subscribe(pinned_topics(record.filter))
+    def _refusal(self, peer: Contact, record: Subscription) -> str | None:
+        """Why a record is not numbered; whoever asks through our own API has been told before."""
+        if excess_of(record.filter) is not None:
+            return "filter_too_large"
+        has_right = self._permits.of(peer.id).may_subscribe(pinned_topics(record.filter))
+        return None if has_right or record.state is SubscriptionState.ENDED else "no_right"
 
     def _say(
         self, peer: Contact, record: Subscription, status: VerdictStatus, unreached: tuple[ClusterId, ...]
@@ -197,9 +203,9 @@ class Settlement:
         assert grants is not None
         for candidate in self._roster.candidates:
             held = self._held.get(candidate.id, {})
-            missing = self._changes.missing_in(held, self._config.cube.batch_changes_max)
+            missing = self._changes.batch_for(held, self._config.cube.batch_changes_max)
             if missing:
-                self._step.send(candidate, StreamState(grants.cluster, grants.epoch, tuple(missing)))
+                self._step.send(candidate, StreamState(grants.cluster, grants.epoch, missing))
 
     def on_stream_held(self, peer: Contact, held: StreamHeld) -> None:
         member = self._roster.members.get(peer.id)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from p2psub.model.content import Draft, Moment
+from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Moment
 from p2psub.runtime.refusals import BadContent, TooLarge
 
-TOPIC_BYTES_MAX: Final = 1024
 ATTRIBUTES_MAX: Final = 256
-EVENT_BYTES_MAX: Final = 256 * 1024
-"""Topic, attributes and body of one event together: a quarter of a frame, so that it travels among others. A guess."""
-
 RETAIN_S_MAX: Final = 100 * 366 * 86_400.0
 
 INTEGER_MIN: Final = -(1 << 63)

@@ -16,7 +16,7 @@ from p2psub.model.instants import Stamp
 from p2psub.model.messages.hello import Hello, Welcome
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
-from p2psub.wire.framing import FrameReader, frame
+from p2psub.wire.framing import MESSAGE_BYTES_MAX, FrameReader, frame
 from p2psub.wire.versions import VERSIONS, negotiate
 
 HANDSHAKE_S_MAX = 5.0
@@ -87,7 +87,7 @@ def _framed(message: Hello | Welcome) -> bytes:
 
 async def _first_frame(stream: trio.abc.ReceiveStream) -> tuple[bytes, FrameReader, list[bytes]]:
     """The first payload, the reader for the others, and those that came with the first."""
-    reader = FrameReader()
+    reader = FrameReader(whole_bytes_max=MESSAGE_BYTES_MAX)
     while True:
         piece = await stream.receive_some(HELLO_BYTES_MAX)
         if not piece:

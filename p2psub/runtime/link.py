@@ -7,6 +7,8 @@ waits in the egress, where its order can still change.
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import trio
@@ -18,7 +20,7 @@ from p2psub.runtime.buckets import TokenBucket
 from p2psub.runtime.handshake import Greeted
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
-from p2psub.wire.framing import PAYLOAD_BYTES_MAX, frame
+from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, frame, frames
 
 CREDIT_BYTES = 256 * 1024
 """What a link takes before it must drain: a few round trips' worth of a fast network."""
@@ -30,6 +32,7 @@ MESSAGES_PER_S_MAX = 200_000.0
 BYTES_PER_S_MAX = 256.0 * 1024 * 1024
 """What one peer may send for long; for a second it may send as much at once."""
 
+logger = logging.getLogger(__name__)
 
 _Hear = Callable[[Received], Awaitable[None]]
 
@@ -37,8 +40,9 @@ _Hear = Callable[[Received], Awaitable[None]]
 class Link:
     """Messages to and from one connected peer."""
 
-    def __init__(self, greeted: Greeted, session: Session) -> None:
+    def __init__(self, greeted: Greeted, session: Session, counters: Counter[str] | None = None) -> None:
         self.peer = greeted.contact
+        self.counters = Counter() if counters is None else counters
         self.rights = session.passport.rights
         self._greeted = greeted
         self._stream = session.stream
@@ -75,7 +79,9 @@ class Link:
                 await self._woken.wait()
             batch, self._queued = self._queued, []
             self._leaving = len(batch)
-            await self._send(b"".join([part for effect in batch for part in _frames(effect.messages, effect.stamp)]))
+            await self._send(
+                b"".join([part for effect in batch for part in self._frames(effect.messages, effect.stamp)])
+            )
             self._leaving = 0
             self._weight += sum([message.weight for effect in batch for message in effect.messages])
             if self._weight >= CREDIT_BYTES // 2:
@@ -90,7 +96,7 @@ class Link:
     async def read(self, hear: _Hear) -> None:
         """Hear what the peer says until it hangs up; a PeerFault if it breaks the rules."""
         reader, payloads = self._greeted.reader, self._greeted.payloads
-        frame_ends_s = trio.current_time() + FRAME_S_MAX
+        frame_ends_s, begun_bytes = trio.current_time() + FRAME_S_MAX, 0
         while True:
             for payload in payloads:
                 messages, stamp = decode_batch(payload)
@@ -101,8 +107,9 @@ class Link:
                 piece = await self._stream.receive_some(RECEIVE_BYTES)
                 frame_ends_s = trio.current_time() + FRAME_S_MAX
             else:
-                if payloads:
+                if payloads or reader.begun_bytes != begun_bytes:
                     frame_ends_s = trio.current_time() + FRAME_S_MAX
+                begun_bytes = reader.begun_bytes
                 with trio.fail_at(frame_ends_s):
                     piece = await self._stream.receive_some(RECEIVE_BYTES)
             if not piece:
@@ -118,12 +125,18 @@ class Link:
         if wait_s > 0:
             await trio.sleep(wait_s)
 
-
-def _frames(messages: list[Message], stamp: Stamp) -> list[bytes]:
-    """Messages as frames: one, or as many as the cap on a payload makes of them."""
-    payload = encode_batch(messages, stamp)
-    if len(payload) <= PAYLOAD_BYTES_MAX:
-        return [frame(payload)]
-    assert len(messages) > 1, f"a message of {len(payload)} bytes: {type(messages[0]).__name__}"
-    half = len(messages) // 2
-    return _frames(messages[:half], stamp) + _frames(messages[half:], stamp)
+    def _frames(self, messages: list[Message], stamp: Stamp) -> list[bytes]:
+        """Messages as frames: one, or as many as the cap on a payload makes of them."""
+        payload = encode_batch(messages, stamp)
+        if len(payload) <= PAYLOAD_BYTES_MAX:
+            return [frame(payload)]
+        if len(messages) > 1:
+            half = len(messages) // 2
+            return self._frames(messages[:half], stamp) + self._frames(messages[half:], stamp)
+        if len(payload) <= MESSAGE_BYTES_MAX:
+            return frames(payload)
+        # Better without this message than without the link: all others would be lost with it, again and again.
+        self.counters["messages_too_large"] += 1
+        kind = type(messages[0]).__name__
+        logger.error("a %s of %d bytes is not sent: nobody would take it", kind, len(payload))
+        return []

@@ -187,7 +187,7 @@ class Links:
 
     async def _converse(self, session: Session, greeted: Greeted) -> None:
         """Be connected until either side ends it."""
-        link = Link(greeted, session)
+        link = Link(greeted, session, self.counters)
         self._install(link)
 
         async def hear(received: Received) -> None:

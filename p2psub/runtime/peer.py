@@ -26,6 +26,7 @@ from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.refusals import BadContent, why_not_taken
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
+from p2psub.runtime.wishes import check_filter
 
 UNACKNOWLEDGED_MAX = 5_000
 """Publishes under way; more wait for their turn. Half of what the node's outbox takes."""
@@ -146,7 +147,7 @@ class Peer:
         """Hold a subscription while the block runs; entered once the overlay has taken it."""
         if window < 1:
             raise BadContent(f"a window of {window} takes no event", "give 1 or more")
-        parsed = wanted if isinstance(wanted, Filter) else parse_filter(wanted, params)
+        parsed = check_filter(wanted) if isinstance(wanted, Filter) else parse_filter(wanted, params)
         number = self._next_number()
         subscription = self._asked[number] = Subscription(window, self._inbox.put_nowait)
         self._inbox.put_nowait(SubscribeCommand(number, parsed, replay, window))

@@ -9,8 +9,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from p2psub.config import NodeConfig, PubSubConfig
+from p2psub.errors import ConfigError
+from p2psub.model.ids import CLUSTER_CHARS_MAX
 
 Address = Annotated[str, Meta(extra={"unit": "HOST:PORT"})]
+ClusterName = Annotated[str, Meta(min_length=1, max_length=CLUSTER_CHARS_MAX)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 
 NODE = NodeConfig(pubsub=PubSubConfig(at_most_once_trace_every=64))
@@ -35,7 +38,7 @@ class PeerConfig:
     """What to tell the others, if that differs from where it listens: behind a NAT, say."""
     name: str = "peer"
     """What you call it."""
-    cluster: Annotated[str | None, Meta(examples=["auto"])] = None
+    cluster: Annotated[ClusterName | None, Meta(examples=["auto"])] = None
     """A cluster's name; `auto`, or none, chooses one by distance and size."""
     super_node: bool = True
     """Whether it may become its cluster's super-node."""
@@ -46,3 +49,7 @@ class PeerConfig:
     control_port: Port = 0
     """Port of the control API that `p2psub peer` serves on loopback; 0 takes a free one."""
     node: NodeConfig = NODE
+
+    def __post_init__(self) -> None:
+        if self.cluster is not None and not 0 < len(self.cluster) <= CLUSTER_CHARS_MAX:
+            raise ConfigError("cluster", f"a name has 1 to {CLUSTER_CHARS_MAX} characters; choose a shorter one")

@@ -6,17 +6,21 @@ node appended to a message are skipped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 import msgspec
 
 from p2psub.errors import MalformedMessage
+from p2psub.model.content import EVENT_BYTES_MAX, Event, Filter
 from p2psub.model.instants import Stamp
 from p2psub.model.messages import AnyMessage, Message
 
 STAMP_MAX: Final = 1 << 62
 """Bound of a stamp's numbers: what a clock adds to them still fits into the 64 bits of the wire."""
+
+CONTENT_BYTES_MAX: Final = 2 * EVENT_BYTES_MAX + 8192
+"""What the largest event that applications may publish can take on the wire: one byte of text in a set takes two."""
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(tuple[Stamp, list[AnyMessage]])
@@ -36,6 +40,20 @@ def decode_batch(payload: bytes) -> tuple[list[Message], Stamp]:
     except RecursionError:
         # Our types are a few levels deep; only a skipped field of a newer node can nest further. No cause: it is huge.
         raise MalformedMessage("nested too deeply") from None
+    if len(payload) > CONTENT_BYTES_MAX:
+        _check_contents(messages)
     if not (0 <= stamp.wall_us < STAMP_MAX and 0 <= stamp.ticks < STAMP_MAX):
         raise MalformedMessage(f"no clock shows {stamp}")
     return cast("list[Message]", messages), stamp
+
+
+def _check_contents(parts: Iterable[object]) -> None:
+    """No event or filter may be larger than an application can make it: others would have to store and carry it."""
+    for part in parts:
+        if isinstance(part, Event | Filter):
+            if len(_encoder.encode(part)) > CONTENT_BYTES_MAX:
+                raise MalformedMessage(f"{type(part).__name__} of more than {CONTENT_BYTES_MAX} bytes")
+        elif isinstance(part, msgspec.Struct):
+            _check_contents([getattr(part, name) for name in part.__struct_fields__])
+        elif isinstance(part, tuple):
+            _check_contents(part)

@@ -50,6 +50,10 @@ class ChangeCast(Message, frozen=True):
     payload: ChangePayload
     hops: int
 
+    @property
+    def weight(self) -> int:
+        return SMALL + self.payload.change.weight
+
 
 class EventCast(Message, frozen=True):
     """Cover the targets inside `subcube` with an event."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from p2psub.model.changes import Change, ChangeNumber, Vector
+from p2psub.model.changes import STREAM_BYTES, Change, ChangeNumber, Vector
 from p2psub.model.ids import ClusterId, Contact, Epoch, Natural, NodeId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.base import Lane, Message
+from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.places import Entry, Table, TableVersion
 
 
@@ -87,6 +87,10 @@ class StreamState(Message, frozen=True):
     epoch: Epoch
     changes: tuple[Change, ...]
 
+    @property
+    def weight(self) -> int:
+        return SMALL + sum([change.weight for change in self.changes])
+
 
 class StreamHeld(Message, frozen=True):
     """What this process of the candidate holds durably, without gaps."""
@@ -95,6 +99,10 @@ class StreamHeld(Message, frozen=True):
     epoch: Epoch
     incarnation: int
     vector: Vector
+
+    @property
+    def weight(self) -> int:
+        return SMALL + STREAM_BYTES * len(self.vector)
 
 
 class IndexTransfer(Message, frozen=True):
@@ -111,6 +119,10 @@ class IndexTransfer(Message, frozen=True):
     part: int
     parts: int
     changes: tuple[Change, ...]
+
+    @property
+    def weight(self) -> int:
+        return SMALL + sum([change.weight for change in self.changes])
 
 
 class IndexHeld(Message, frozen=True):
@@ -130,6 +142,10 @@ class StoreInterest(Message, frozen=True):
     epoch: Epoch
     change: Change
     next: TableVersion | None
+
+    @property
+    def weight(self) -> int:
+        return SMALL + self.change.weight
 
 
 class InterestStored(Message, frozen=True):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from p2psub.model.changes import Change, Vector
+from p2psub.model.changes import STREAM_BYTES, Change, Vector
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Natural
-from p2psub.model.messages.base import Lane, Message
-from p2psub.model.places import Entry
+from p2psub.model.messages.base import SMALL, Lane, Message
+from p2psub.model.places import ENTRY_BYTES, Entry
 
 
 class CubeReport(Message, frozen=True):
@@ -37,11 +37,19 @@ class DirectorySay(Message, frozen=True):
     entries: tuple[Entry, ...]
     may_found: bool = False
 
+    @property
+    def weight(self) -> int:
+        return SMALL + ENTRY_BYTES * len(self.entries)
+
 
 class VectorOffer(Message, frozen=True):
     """What the sender holds; answered with what it lacks."""
 
     vector: Vector
+
+    @property
+    def weight(self) -> int:
+        return SMALL + STREAM_BYTES * len(self.vector)
 
 
 class ChangeBatch(Message, frozen=True):
@@ -51,6 +59,10 @@ class ChangeBatch(Message, frozen=True):
     changes: tuple[Change, ...]
     vector: Vector
     complete: bool
+
+    @property
+    def weight(self) -> int:
+        return SMALL + STREAM_BYTES * len(self.vector) + sum([change.weight for change in self.changes])
 
 
 class SplitAsk(Message, frozen=True):

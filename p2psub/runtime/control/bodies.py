@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from p2psub.model.content import Draft, Event, Guarantee
+from p2psub.model.content import EVENT_BYTES_MAX, Draft, Event, Guarantee
 from p2psub.model.ids import ClusterId
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
-from p2psub.runtime.drafts import EVENT_BYTES_MAX, check_draft
+from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.items import Gap, Item, Notification
 from p2psub.runtime.refusals import BadContent
 from p2psub.runtime.values import Json, id_to_text, values_from_json, values_to_json

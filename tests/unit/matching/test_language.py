@@ -174,7 +174,9 @@ def test_limits_are_the_callers() -> None:
     text = " AND ".join(f"(a{n} = 1 OR b{n} = 1)" for n in range(10))
     with pytest.raises(FilterError, match="terms_max = 256"):
         parse_filter(text)
-    assert len(parse_filter(text, limits=Limits(terms_max=1_024, predicates_max=10_240)).terms) == 1_024
+    assert (
+        len(parse_filter(text, limits=Limits(terms_max=1_024, predicates_max=10_240, bytes_max=1 << 20)).terms) == 1_024
+    )
 
 
 def test_the_manual_is_true() -> None:

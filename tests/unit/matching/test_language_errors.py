@@ -175,16 +175,25 @@ def test_the_caret_stands_under_wide_characters_and_in_long_lines() -> None:
         ("list_max", f"a IN ({', '.join(['1'] * 11)})"),
         ("list_max", f"a = {{{', '.join(['1'] * 11)}}}"),
         ("like_max", "a LIKE '12345678901'"),
+        ("bytes_max", "a = 'x'"),
     ],
 )
 def test_each_limit_is_named_by_its_error(limit: str, text: str) -> None:
     """At the limit a filter is taken, beyond it refused by name."""
-    size = 2 if limit == "nodes_max" else 10
+    size = {"nodes_max": 2, "bytes_max": 35}.get(limit, 10)
     error = fault_of(text, Limits(**{limit: size}))
     assert limit in error.message
     assert error.hint
     if limit not in ("terms_max", "depth_max"):
         parse_filter(text, limits=Limits(**{limit: size + 1}))
+
+
+def test_short_text_that_means_too_many_bytes_is_refused_soon() -> None:
+    """What stands once in the text is stored in every term: 128 terms with four kilobytes each are too much."""
+    pairs = " AND ".join(f"(a{n} = 1 OR b{n} = 2)" for n in range(7))
+    error = fault_of(f"x = '{'y' * 4_000}' AND {pairs}", Limits())
+    assert "bytes_max = 262,144" in error.message
+    assert "shorter" in error.hint
 
 
 @pytest.mark.parametrize(

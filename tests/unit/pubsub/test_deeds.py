@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from p2psub.model.content import Timed
@@ -297,3 +298,29 @@ def test_replica_says_in_the_trace_that_it_keeps_once_durable() -> None:
     assert records_of(cores.step, Kind.KEEP) == []
     make_durable(cores.step)
     assert [record.event for record in records_of(cores.step, Kind.KEEP)] == [deed.id.event]
+
+
+def test_heavy_deeds_are_kept_a_few_at_a_time() -> None:
+    """By bytes, attributes and all that they owe included."""
+    cores = member_at(32, TABLE)
+    for n in range(1, 9):
+        deed = deed_of(n)
+        event = msgspec.structs.replace(deed.timed.event, attributes={"a": "x" * 100_000})
+        heavy = msgspec.structs.replace(deed, timed=Timed(event, Micros(0)))
+        cores.deeds.replicate(cores.deeds.take(heavy, Kind.STORE))
+    make_durable(cores.step)
+    sent(cores.step)
+    tick(cores.step, cores.deeds.tick, CONFIG.pubsub.retry_ticks)
+    keeps = [keep for to, keep in sent_of(cores.step, Keep) if to == at(64)]
+    assert [len(keep.deeds) for keep in keeps] == [2, 2, 2, 2]
+
+
+def test_many_discharges_are_told_in_several_messages() -> None:
+    """After a burst there may be tens of thousands."""
+    cores = member_at(32, TABLE)
+    for n in range(1, 5_001):
+        held = cores.deeds.take(deed_of(n, owed=0), Kind.STORE)
+        held.asked = {node_at(64): None}
+        cores.deeds.discharge(held)
+    tick(cores.step, cores.deeds.tick, 2)
+    assert [len(told.deeds) for _, told in sent_of(cores.step, Discharged)] == [4_096, 904]

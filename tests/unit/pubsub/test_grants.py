@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from p2psub.config import CubeConfig
+from p2psub.model.batches import BATCH_BYTES_MAX
 from p2psub.model.changes import Stream
-from p2psub.model.content import Subscription
+from p2psub.model.content import Filter, Operator, Predicate, Subscription
 from p2psub.model.ids import Key, key_of_topic
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer
@@ -107,6 +108,18 @@ def test_transfer_holds_the_active_subscriptions_of_the_arc_and_no_others() -> N
     assert [(part.part, part.parts) for part in parts] == [(0, 2), (1, 2)]
     transferred = [change.subscription for part in parts for change in part.changes]
     assert transferred == [record for record in inside if record.id != ended.id]
+
+
+def test_transfer_of_heavy_filters_goes_in_parts_that_fit() -> None:
+    """By bytes, not by number alone."""
+    topic = topic_in(1, 64)
+    heavy = (Predicate("topic", Operator.EQUAL, topic), Predicate("a", Operator.EQUAL, "x" * 60_000))
+    records = [subscription_of(Filter((heavy,)), n) for n in range(1, 11)]
+    grants = grants_of(64, 128, records=records)
+    grants.tick()
+    parts = [transfer for to, transfer in sent_of(grants.step, IndexTransfer) if to == at(64)]
+    assert [(part.part, part.parts, len(part.changes)) for part in parts] == [(0, 3, 4), (1, 3, 4), (2, 3, 2)]
+    assert all(part.weight <= BATCH_BYTES_MAX for part in parts)
 
 
 def test_unheard_members_get_their_index_again_and_the_others_do_not() -> None:

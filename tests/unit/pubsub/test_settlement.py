@@ -7,8 +7,9 @@ from itertools import permutations
 import pytest
 
 from p2psub.casts.cast import Casts, Summary
+from p2psub.model.batches import BATCH_BYTES_MAX
 from p2psub.model.changes import Stream
-from p2psub.model.content import Subscription, SubscriptionState
+from p2psub.model.content import FILTER_BYTES_MAX, Filter, Operator, Predicate, Subscription, SubscriptionState
 from p2psub.model.effects import Persist
 from p2psub.model.graycode import WHOLE
 from p2psub.model.ids import CastId, ClusterId
@@ -369,3 +370,26 @@ def test_reign_that_is_not_complete_names_no_heirs() -> None:
     assert throne.cores.settlement.heirs() == (at(32), at(64))
     throne.cores.settlement.is_complete = False
     assert throne.cores.settlement.heirs() == ()
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_subscription_that_is_too_large_is_refused_and_gets_no_number(is_active: bool) -> None:
+    """Its peer's own limits should have stopped it; every cluster would have to store it."""
+    throne = Throne(32, 64, 128)
+    heavy = Filter(((Predicate("a", Operator.EQUAL, "x" * FILTER_BYTES_MAX),),))
+    record = subscription_of(heavy, subscriber=64, is_active=is_active)
+    throne.subscribe(64, record)
+    assert throne.verdicts_sent() == [(at(64), Verdict(record.id, 1, VerdictStatus.REFUSED, ()))]
+    assert [found.reason for found in records_of(throne.step, Kind.DROP)] == ["filter_too_large"]
+    assert throne.cores.changes.vector == {}
+
+
+def test_heavy_changes_are_streamed_a_few_at_a_time() -> None:
+    """A candidate that lacks many gets no more than one message should carry; the rest when it holds them."""
+    throne = Throne(32, 64, 128)
+    for n in range(1, 11):
+        heavy = Filter(((Predicate("a", Operator.EQUAL, f"{n}" + "x" * 60_000),),))
+        throne.subscribe(64, subscription_of(heavy, n, subscriber=64))
+    streams = [state for to, state in sent_of(throne.step, StreamState) if to == at(32)]
+    assert len(streams[-1].changes) == 4
+    assert all(state.weight <= BATCH_BYTES_MAX for state in streams)

@@ -8,15 +8,8 @@ from typing import Any
 
 import pytest
 
-from p2psub.model.content import Draft, Moment
-from p2psub.runtime.drafts import (
-    ATTRIBUTES_MAX,
-    EVENT_BYTES_MAX,
-    INTEGER_MAX,
-    INTEGER_MIN,
-    TOPIC_BYTES_MAX,
-    check_draft,
-)
+from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Moment
+from p2psub.runtime.drafts import ATTRIBUTES_MAX, INTEGER_MAX, INTEGER_MIN, check_draft
 from p2psub.runtime.refusals import BadContent, TooLarge
 
 

@@ -17,7 +17,7 @@ from p2psub.runtime.handshake import Greeted
 from p2psub.runtime.link import CREDIT_BYTES, FRAME_S_MAX, Link
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
-from p2psub.wire.framing import PAYLOAD_BYTES_MAX, FrameReader, frame
+from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frame
 from tests.runtime.memory import passport_of
 from tests.unit.bench import at
 
@@ -32,7 +32,8 @@ class Wire:
         mine, theirs = trio.testing.lockstep_stream_pair() if is_lockstep else trio.testing.memory_stream_pair()
         self.theirs: trio.abc.HalfCloseableStream = theirs
         self.reader = FrameReader()
-        self.link = Link(Greeted(PEER, FrameReader(), list(payloads), answer), Session(mine, passport_of(PEER.id)))
+        reader = FrameReader(whole_bytes_max=MESSAGE_BYTES_MAX)
+        self.link = Link(Greeted(PEER, reader, list(payloads), answer), Session(mine, passport_of(PEER.id)))
         self.heard: list[Received] = []
         self.ready: list[LinkReady] = []
 
@@ -104,6 +105,31 @@ async def test_what_is_too_large_for_a_frame_is_split(nursery: trio.Nursery) -> 
     assert len(arrived) > 9 * 300_000 // PAYLOAD_BYTES_MAX
     assert [message for batch, _ in arrived for message in batch] == messages
     assert {stamp for _, stamp in arrived} == {STAMP}
+
+
+async def test_a_message_larger_than_a_frame_travels_in_several(nursery: trio.Nursery) -> None:
+    """Between the others, in its place; the far side hears it whole."""
+    wire = Wire()
+    wire.transmit(Ping(), bulky("", 2 * PAYLOAD_BYTES_MAX), Pong())
+    nursery.start_soon(wire.write)
+    far = Wire()
+    nursery.start_soon(far.read)
+    await far.theirs.send_all(await wire.theirs.receive_some())
+    await trio.testing.wait_all_tasks_blocked()
+    assert [type(message) for heard in far.heard for message in heard.messages] == [Ping, SplitRefused, Pong]
+    assert far.heard[-1].stamp == STAMP
+
+
+async def test_a_message_that_nobody_would_take_is_dropped_alone(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Counted and logged; the link and what else is on it live on."""
+    wire = Wire()
+    wire.transmit(Ping(), bulky("", MESSAGE_BYTES_MAX), Pong())
+    nursery.start_soon(wire.write)
+    assert await wire.arrived() == [([Ping()], STAMP), ([Pong()], STAMP)]
+    assert wire.link.counters["messages_too_large"] == 1
+    assert "SplitRefused" in caplog.text
 
 
 async def test_more_is_asked_for_when_half_of_the_credit_has_left(nursery: trio.Nursery) -> None:

@@ -14,15 +14,25 @@ from hypothesis import strategies as st
 from msgspec import inspect as mi
 
 from p2psub.errors import MalformedMessage, PeerFault
-from p2psub.model.content import Event, Filter, Moment, Operator, Predicate, Timed
-from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Place
+from p2psub.model.content import (
+    Event,
+    Filter,
+    Moment,
+    Operator,
+    Predicate,
+    Subscription,
+    SubscriptionState,
+    Timed,
+)
+from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
+from p2psub.model.messages.cube import SplitAsk
 from p2psub.model.messages.hello import Hello
-from p2psub.model.messages.liveness import Ping, WitnessSay
-from p2psub.model.messages.pubsub import Publish
+from p2psub.model.messages.liveness import Ping, WitnessAsk, WitnessSay
+from p2psub.model.messages.pubsub import Publish, Subscribe
 from p2psub.model.messages.ring import Lookup
-from p2psub.wire.codec import STAMP_MAX, decode_batch, encode_batch
+from p2psub.wire.codec import CONTENT_BYTES_MAX, STAMP_MAX, decode_batch, encode_batch
 from p2psub.wire.framing import FrameReader, frame
 from tests.oracles.instances import MESSAGE_CLASSES, exact, instances_of, wire_shape
 
@@ -171,7 +181,8 @@ def test_bombs_take_no_memory(payload: bytes) -> None:
 def test_the_densest_batch_is_bounded() -> None:
     """The smallest messages and the smallest attributes, as many as a frame holds, take at most 32 times the frame."""
     pings = encode_batch([Ping()] * (MIB // 6 - 10), STAMP)
-    attributes = pack([[1, 1], [["Publish", [[[NODE, 1, 1], "t", {f"{n:x}": n % 128 for n in range(MIB // 8)}], 0]]]])
+    event = ["Publish", [[[NODE, 1, 1], "t", {f"{n:x}": n % 128 for n in range(MIB // 16)}], 0]]
+    attributes = pack([[1, 1], [event, event]])
     for dense in (pings, attributes):
         assert MIB // 2 < len(dense) <= MIB
         tracemalloc.start()
@@ -181,6 +192,29 @@ def test_the_densest_batch_is_bounded() -> None:
             assert tracemalloc.get_traced_memory()[1] < 32 * len(dense)
         finally:
             tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [CONTENT_BYTES_MAX - 100, CONTENT_BYTES_MAX + 1])
+def test_content_larger_than_anybody_may_make_it_is_refused(size: int) -> None:
+    """An event or a filter, wherever in a message: others would have to keep it, copy it and carry it on."""
+    wanted = Filter(((Predicate("a", Operator.EQUAL, "x" * size),),))
+    record = Subscription(SubscriptionId(NODE, 1, 1), 1, SubscriptionState.ACTIVE, ClusterId("c"), wanted)
+    for message in (event_with(a="x" * size), Subscribe(record)):
+        payload = encode_batch([message], STAMP)
+        if size < CONTENT_BYTES_MAX:
+            assert decode_batch(payload)[0] == [message]
+        else:
+            with pytest.raises(MalformedMessage, match="of more than"):
+                decode_batch(payload)
+
+
+@pytest.mark.parametrize(
+    "message", [SplitAsk(ClusterId("c" * 65), Contact(NODE, "a")), WitnessAsk(Contact(NODE, "a" * 301))]
+)
+def test_names_and_addresses_are_short(message: Message) -> None:
+    """They come in lists, and are passed on."""
+    with pytest.raises(MalformedMessage):
+        decode_batch(encode_batch([message], STAMP))
 
 
 def seeds() -> list[bytes]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psub.errors import FrameError, OversizedFrame
-from p2psub.wire.framing import HEADER_BYTES, MAGIC, PAYLOAD_BYTES_MAX, FrameReader, frame
+from p2psub.wire.framing import HEADER_BYTES, MAGIC, MAGIC_MORE, PAYLOAD_BYTES_MAX, FrameReader, frame, frames
 
 KIB = 1024
 
@@ -107,3 +107,33 @@ def test_framing_too_much_is_our_own_bug() -> None:
     """We do not send what nobody would take."""
     with pytest.raises(AssertionError):
         frame(bytes(11), 10)
+
+
+@given(st.lists(st.binary(max_size=100), max_size=4), st.data())
+def test_payloads_in_several_frames_come_out_whole(payloads: list[bytes], data: st.DataObject) -> None:
+    """However long they are, whatever follows them, and however the stream is cut."""
+    stream = b"".join(part for payload in payloads for part in frames(payload, 16))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
+    reader = FrameReader(16, 100)
+    pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    assert [payload for piece in pieces for payload in reader.feed(piece)] == payloads
+    assert reader.pending_bytes == reader.begun_bytes == 0
+
+
+def test_a_payload_in_several_frames_has_its_bound() -> None:
+    """It is refused with the header that would exceed it; by whoever wants none such, with the first."""
+    stream = frames(bytes(40), 16)
+    reader = FrameReader(16, 39)
+    assert [reader.feed(part) for part in stream[:2]] == [[], []]
+    assert reader.pending_bytes == reader.begun_bytes == 32
+    with pytest.raises(OversizedFrame):
+        reader.feed(stream[2][:HEADER_BYTES])
+    with pytest.raises(OversizedFrame):
+        FrameReader(16).feed(stream[0][:HEADER_BYTES])
+
+
+@pytest.mark.parametrize("length", [0, 1, 15])
+def test_only_a_full_frame_goes_on(length: int) -> None:
+    """Else a sender could keep us busy with frames that bring nothing."""
+    with pytest.raises(FrameError):
+        FrameReader(16, 100).feed(struct.pack(">2sII", MAGIC_MORE, length, 0))

@@ -1,0 +1,145 @@
+"""Whatever grows with the overlay still travels: the largest legal message of each kind is taken by the other side."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+import pytest
+from msgspec import inspect as mi
+
+from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
+from p2psub.model.content import (
+    EVENT_BYTES_MAX,
+    FILTER_BYTES_MAX,
+    Event,
+    Filter,
+    Operator,
+    Predicate,
+    Subscription,
+    SubscriptionState,
+    Timed,
+)
+from p2psub.model.graycode import Prefix
+from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
+from p2psub.model.instants import Micros, Stamp
+from p2psub.model.messages import Message, casts, cluster, cube, pubsub, ring
+from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
+from p2psub.model.places import Entry, Table, TableVersion
+from p2psub.wire.codec import decode_batch, encode_batch
+from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frames
+from tests.oracles.instances import MESSAGE_CLASSES
+
+CLUSTERS, MEMBERS, MATCHES, REIGNS = 10_000, 4_096, 20_000, 20_000
+"""An overlay far beyond what was tried: one cluster may have this many members, one event this many matches."""
+
+BIG = (1 << 63) - 1
+STAMP = Stamp(1 << 60, 1 << 60)
+
+
+def node(n: int) -> NodeId:
+    """A node."""
+    return NodeId(Place(n.to_bytes(20, "big")))
+
+
+def contact(n: int) -> Contact:
+    """A node at a long address."""
+    return Contact(node(n), "host-of-some-length.example.org:65535"[-45:] + "x" * 8)
+
+
+NAME = ClusterId("a-cluster-with-a-long-name-000001")
+EPOCH = Epoch(BIG, node(1), BIG)
+VERSION = TableVersion(EPOCH, BIG)
+PREFIX = Prefix("0" * 16)
+CAST = CastId(node(1), BIG, BIG)
+SUBS = tuple(SubscriptionId(node(n), BIG, BIG) for n in range(MATCHES))
+OWED = tuple(pubsub.Obligation(sub, NAME) for sub in SUBS)
+OUTCOMES = tuple((sub, Outcome.UNREACHABLE) for sub in SUBS)
+ENTRIES = tuple(Entry(NAME, PREFIX, BIG, contact(n), EPOCH, BIG) for n in range(CLUSTERS))
+VECTOR: Vector = tuple((Stream(NAME, Epoch(BIG, node(n), BIG)), BIG) for n in range(REIGNS))
+TABLE = Table(VERSION, tuple(contact(n) for n in range(MEMBERS)), MEMBERS)
+RING = tuple(contact(n) for n in range(64))
+TIMED = Timed(Event(EventId(node(1), BIG, BIG), "t" * 1024, {"a": "x" * EVENT_BYTES_MAX}), Micros(BIG))
+MISSED = tuple(Missed(sub, node(1), BIG, BIG) for sub in SUBS[:2000])
+WANTED = Filter(((Predicate("a", Operator.EQUAL, "x" * (FILTER_BYTES_MAX - 64)),),))
+RECORD = Subscription(SUBS[0], BIG, SubscriptionState.ACTIVE, NAME, WANTED)
+CHANGE = Change(ChangeNumber(VECTOR[0][0], BIG), RECORD)
+CHANGES = (CHANGE,)
+"""What one message carries of the heaviest filters: the sender counts bytes, see `batches_of`."""
+DEED_ID = pubsub.DeedId(TIMED.event.id, bytes(8))
+DEED = pubsub.Deed(DEED_ID, TIMED, OWED, MATCHES, VECTOR, contact(1))
+
+LARGEST: list[Message] = [
+    ring.Neighbourhood(NAME, contact(1), RING),
+    ring.Found(NAME, BIG, contact(1), RING, BIG),
+    cluster.Reign(NAME, EPOCH, Micros(BIG), RING, RING, TABLE, VERSION, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
+    cluster.StreamState(NAME, EPOCH, CHANGES),
+    cluster.StreamHeld(NAME, EPOCH, BIG, VECTOR),
+    cluster.IndexTransfer(NAME, VERSION, node(1), BIG, BIG, BIG, CHANGES),
+    cluster.StoreInterest(NAME, EPOCH, CHANGE, VERSION),
+    cube.DirectorySay(ENTRIES),
+    cube.VectorOffer(VECTOR),
+    cube.ChangeBatch(CHANGES, VECTOR, True),
+    cube.SplitGrant(NAME, PREFIX, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
+    cube.SplitRefused("x" * 100, ENTRIES),
+    cube.Filled(NAME, ENTRIES[0], VECTOR),
+    casts.ChangeCast(CAST, PREFIX, casts.ChangePayload(CHANGE), 1),
+    casts.EventCast(CAST, PREFIX, casts.EventPayload(TIMED, ((NAME, PREFIX, SUBS),), MISSED), 1),
+    casts.Answer(CAST, PREFIX, casts.EventSummary(OUTCOMES)),
+    casts.CastRefused(CAST, PREFIX, ENTRIES),
+    pubsub.Subscribe(RECORD),
+    pubsub.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS),
+    pubsub.Publish(TIMED),
+    pubsub.Keep(NAME, (DEED,)),
+    pubsub.Kept(NAME, (DEED_ID,) * 64),
+    pubsub.Discharged(NAME, (DEED_ID,) * 4096),
+    pubsub.MatchAsk(NAME, 1, TIMED.event),
+    pubsub.MatchSay(NAME, 1, TIMED.event.id, OWED, VECTOR, False),
+    pubsub.Route(BIG, TIMED, OWED, MISSED),
+    pubsub.Routed(BIG, TIMED.event.id, OUTCOMES),
+    pubsub.Deliver(TIMED, SUBS, MISSED),
+    pubsub.Delivered(TIMED.event.id, OUTCOMES),
+]
+
+
+@cache
+def grows(kind: type) -> bool:
+    """Whether a type has a part without a bound."""
+    return _grows(mi.type_info(kind))
+
+
+def _grows(info: mi.Type) -> bool:
+    match info:
+        case mi.VarTupleType() | mi.DictType() | mi.FrozenSetType() | mi.ListType():
+            return info.max_length is None
+        case mi.UnionType():
+            return any(map(_grows, info.types))
+        case mi.TupleType():
+            return any(map(_grows, info.item_types))
+        case mi.StructType() | mi.NamedTupleType():
+            return any(_grows(field.type) for field in info.fields)
+        case _:
+            return False
+
+
+def test_every_message_that_can_grow_is_here() -> None:
+    """A new one has to be thought of."""
+    assert {type(message) for message in LARGEST} == {kind for kind in MESSAGE_CLASSES if grows(kind)}
+
+
+@pytest.mark.parametrize("message", LARGEST, ids=lambda message: type(message).__name__)
+def test_largest_legal_message_is_taken(message: Message) -> None:
+    """In as many frames as it needs, and never more than a reader takes."""
+    payload = encode_batch([message], STAMP)
+    assert len(payload) <= MESSAGE_BYTES_MAX
+    wrapped = frames(payload)
+    assert len(wrapped) == -(-len(payload) // PAYLOAD_BYTES_MAX)
+    (whole,) = FrameReader(whole_bytes_max=MESSAGE_BYTES_MAX).feed(b"".join(wrapped))
+    assert decode_batch(whole) == ([message], STAMP)
+
+
+def test_weights_of_filters_are_what_they_take_or_more() -> None:
+    """The limit on a filter is a limit on bytes."""
+    many = tuple(Predicate("é" * 9, operator, frozenset(["ü", 1 << 62])) for operator in Operator)
+    for wanted in (WANTED, Filter(), Filter((many,)), Filter((many, many))):
+        assert len(msgspec.msgpack.encode(wanted)) <= wanted.weight + 5 * (1 + len(wanted.terms))
