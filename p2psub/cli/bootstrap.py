@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bootstrap.settings import ServiceConfig
 from p2psub.cli.advice import advised
+from p2psub.cli.exits import explained
 from p2psub.cli.settings import CONFIG_HELP, help_of
 from p2psub.cli.settings_file import service_config
 from p2psub.errors import ConfigError
@@ -100,7 +101,7 @@ def new_token(
     """Make a join token, and print it this once: only its hash is kept."""
     from p2psub.model.rights import Rights  # noqa: PLC0415
 
-    with _authority(data) as authority:
+    with _authority(data, as_json) as authority:
         rights = Rights(tuple(publish or ["*"]), tuple(subscribe or ["*"]), super_node)
         text = authority.tokens.new(rights, reusable, int(days * DAY_S), time.time(), note)
     print(json.dumps({"token": text}) if as_json else text)
@@ -109,7 +110,7 @@ def new_token(
 @token_app.command("list")
 def list_tokens(data: Data, as_json: AsJson = False) -> None:
     """Show what tokens there are, without their secrets."""
-    with _authority(data) as authority:
+    with _authority(data, as_json) as authority:
         records = authority.tokens.list()
     if as_json:
         print(json.dumps([_picture(record) for record in records]))
@@ -123,20 +124,24 @@ def list_tokens(data: Data, as_json: AsJson = False) -> None:
 
 @token_app.command("revoke")
 def revoke_token(
-    data: Data, prefix: Annotated[str, typer.Argument(help="The beginning of its name, as `list` shows it.")]
+    data: Data,
+    prefix: Annotated[str, typer.Argument(help="The beginning of its name, as `list` shows it.")],
+    as_json: AsJson = False,
 ) -> None:
     """Make a token worthless; peers that enrolled with it stay."""
-    with _authority(data) as authority:
+    with _authority(data, as_json) as authority:
         record = authority.tokens.revoke(prefix)
-    print(f"revoked {record.name[:12]}")
+    print(json.dumps(_picture(record)) if as_json else f"revoked {record.name[:12]}")
 
 
 @app.command("deny")
 def deny_node(
-    data: Data, node: Annotated[str, typer.Argument(help="The node's id in hex, as `status` shows it.")]
+    data: Data,
+    node: Annotated[str, typer.Argument(help="The node's id in hex, as `status` shows it.")],
+    as_json: AsJson = False,
 ) -> None:
     """Exclude a node for life; peers hear of it with their next certificate, within a day."""
-    with _authority(data) as authority:
+    with _authority(data, as_json) as authority:
         try:
             node_id = NodeId(Place(bytes.fromhex(node)))
         except ValueError:
@@ -144,14 +149,15 @@ def deny_node(
         if len(node_id) != ID_BYTES:
             raise ConfigError("node", f"{node!r} is no id; give {2 * ID_BYTES} hexadecimal digits")
         authority.deny(node_id, time.time())
-    print(f"denied {node}")
+        issued_s = authority.deny_list().issued_s
+    print(json.dumps({"denied": node_id.hex(), "list_issued_s": issued_s}) if as_json else f"denied {node_id.hex()}")
 
 
 @contextmanager
-def _authority(data: Path) -> Iterator[Authority]:
+def _authority(data: Path, as_json: bool) -> Iterator[Authority]:
     from bootstrap.authority import Authority  # noqa: PLC0415
 
-    with advised():
+    with explained(as_json):
         authority = Authority(data)
         try:
             yield authority

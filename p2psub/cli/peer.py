@@ -6,6 +6,7 @@ import json
 import logging
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,8 +83,7 @@ async def _run(config: PeerConfig, as_json: bool) -> None:
         async with open_peer(config) as peer_, trio.open_nursery() as nursery:
             url = await nursery.start(serve_control, peer_, config.data, config.control_port)
             spare_the_collector()
-            _say(peer_.status(), as_json, control=url)
-            nursery.start_soon(_tell_stages, peer_, as_json)
+            nursery.start_soon(_tell_stages, peer_, as_json, url)
             async for _ in signals:
                 break
             print(f"{config.name} is leaving: it gives away what it holds", file=sys.stderr, flush=True)
@@ -95,21 +95,27 @@ async def _enrol(config: PeerConfig) -> None:
     from p2psub.runtime.state import State  # noqa: PLC0415
 
     state = State(config.data)
-    if config.token is not None and state.enrolment() is None:
+    known = state.enrolment()
+    if config.token is not None and known is None:
         print(f"{config.name} is enrolling at {config.bootstrap}", file=sys.stderr, flush=True)
-    await identify(state, config.bootstrap, config.token)
+    identity = await identify(state, config.bootstrap, config.token)
+    if config.token is not None and identity.enrolment == known:
+        days = identity.left_s(time.time()) / 86_400
+        advice = f"for other rights, remove {state.enrolment_file} first"
+        print(f"{config.name} needs no token: its certificate has {days:.1f} days left; {advice}", file=sys.stderr)
 
 
-async def _tell_stages(peer_: Peer, as_json: bool) -> None:
+async def _tell_stages(peer_: Peer, as_json: bool, url: str) -> None:
+    """Tell each change of stage; the first line also says where the control API is."""
     import trio  # noqa: PLC0415
 
-    told = None
+    told, more = None, {"control": url}
     while True:
         status = peer_.status()
         now = (status.stage, status.missing, status.node.role)
         if now != told:
-            told = now
-            _say(status, as_json)
+            _say(status, as_json, **more)
+            told, more = now, {}
         await trio.sleep(LOOK_WHEN_READY_S if status.ready else LOOK_EVERY_S)
 
 

@@ -63,6 +63,7 @@ def status_table(page: StatusPage) -> Table:
             ("stage", page.stage),
             *([("missing", page.missing)] if page.missing else []),
             ("ready", "yes" if page.ready else "no"),
+            *((f"trouble: {part}", text) for part, text in page.troubles.items()),
             ("id", page.ring.id),
             ("address", page.address),
             ("overlay", page.overlay),

@@ -25,7 +25,7 @@ from p2psub.runtime.peer import Peer
 from p2psub.runtime.settings import PeerConfig
 from p2psub.runtime.stages import stage_of
 from p2psub.runtime.state import State
-from p2psub.runtime.status import LinkStatus, PeerStatus
+from p2psub.runtime.status import LinkStatus, PeerStatus, Trouble
 from p2psub.runtime.store import Store
 from p2psub.runtime.tls import TlsTransport
 from p2psub.runtime.trace_writer import TraceWriter
@@ -180,7 +180,15 @@ class Host:
             rank=ids.index(node.id) + 1 if node.id in ids else None,
             score=self._score,
             counters=dict(self._counters()),
+            troubles=self._troubles(),
         )
+
+    def _troubles(self) -> dict[Trouble, str]:
+        """What is wrong, part by part."""
+        rows = len(self._store.damaged)
+        damage = f"rows of the store that were damaged and are set aside: {rows}; check the disk" if rows else None
+        told = {Trouble.STORE: self._store.trouble, Trouble.DAMAGE: damage, Trouble.TRACE: self._traces.trouble}
+        return {part: text for part, text in told.items() if text is not None}
 
     def _counters(self) -> Counter[str]:
         return (

@@ -56,22 +56,22 @@ class State:
         return self.directory / "key.pem"
 
     @property
-    def _enrolment(self) -> Path:
+    def enrolment_file(self) -> Path:
         return self.directory / "enrolment.msgpack"
 
     def enrolment(self) -> Enrolment | None:
         """What the bootstrap granted last, if it did."""
         try:
-            return msgspec.msgpack.decode(self._enrolment.read_bytes(), type=Enrolment)
+            return msgspec.msgpack.decode(self.enrolment_file.read_bytes(), type=Enrolment)
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             advice = "remove it and enrol again with a token"
-            raise ConfigError("data", f"{self._enrolment} is damaged: {advice}") from error
+            raise ConfigError("data", f"{self.enrolment_file} is damaged: {advice}") from error
 
     def keep(self, enrolment: Enrolment) -> None:
         """Remember a grant."""
-        write_whole(self._enrolment, msgspec.msgpack.encode(enrolment))
+        write_whole(self.enrolment_file, msgspec.msgpack.encode(enrolment))
 
     def credentials(self, enrolment: Enrolment) -> Credentials:
         """What TLS needs of a grant, as files."""

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import enum
+
 import msgspec
 
 from p2psub.model.status import NodeStatus
+
+
+class Trouble(enum.StrEnum):
+    """A part of a peer that can be in trouble while the rest goes on."""
+
+    STORE = "store"
+    """Nothing is made durable."""
+    DAMAGE = "damage"
+    """Rows of the store were found damaged at the start."""
+    TRACE = "trace"
+    """The trace cannot be written."""
 
 
 class LinkStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,3 +50,5 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Its place among the candidates, from 1."""
     score: float
     counters: dict[str, int]
+    troubles: dict[Trouble, str] = {}
+    """What is wrong with parts of it, and what to do; it may be ready all the same."""

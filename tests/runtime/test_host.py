@@ -5,6 +5,7 @@ Over real sockets and files.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from p2psub.runtime.enrolling import EnrolmentFailed
 from p2psub.runtime.host import open_peer
 from p2psub.runtime.items import Notification
 from p2psub.runtime.peer import Peer
+from p2psub.runtime.status import Trouble
 from p2psub.runtime.store_file import StoreBusy
 from p2psub.runtime.subscription import Subscription
 from tests.runtime.papers import OVERLAY
@@ -64,6 +66,20 @@ async def test_a_peer_that_starts_again_is_itself(place: Place) -> None:
         await peer.wait_ready()
         after = peer.status().node
     assert (after.id, after.cluster, after.incarnation) == (before.id, before.cluster, before.incarnation + 1)
+
+
+async def test_damage_in_the_store_is_told_by_the_status(place: Place, tmp_path: Path) -> None:
+    """The peer goes on without the row, but not silently."""
+    async with open_peer(place.config("ann")) as peer:
+        await peer.wait_ready()
+        assert peer.status().troubles == {}
+    with closing(sqlite3.connect(tmp_path / "ann" / "node.sqlite")) as disk:
+        disk.execute("UPDATE row SET checksum = checksum + 1 WHERE number = (SELECT max(number) FROM row)")
+        disk.commit()
+    async with open_peer(place.config("ann", token=False)) as peer:
+        assert peer.status().troubles == {
+            Trouble.DAMAGE: "rows of the store that were damaged and are set aside: 1; check the disk"
+        }
 
 
 async def test_a_second_peer_joins(place: Place) -> None:

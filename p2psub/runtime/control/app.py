@@ -17,6 +17,7 @@ from p2psub.runtime.control.guard import Guard
 from p2psub.runtime.control.metrics import PeerMetrics
 from p2psub.runtime.control.openapi import description
 from p2psub.runtime.control.pages import (
+    ReadyPage,
     StreamPage,
     SubscriptionsPage,
     cube_page,
@@ -74,7 +75,8 @@ class Pages:
         return JsonResponse({"alive": True})
 
     async def ready(self, _: Request) -> Response:
-        return JsonResponse({"ready": self._gate.pass_ready()})
+        self._gate.pass_ready()
+        return JsonResponse(ReadyPage(troubles=self._peer.status().troubles))
 
     async def metrics(self, request: Request) -> Response:
         text, content_type = self._metrics.answer(request.headers.get("accept", ""))

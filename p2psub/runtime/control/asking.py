@@ -54,6 +54,7 @@ class Gate:
         status = self._peer.status()
         if not status.ready:
             missing = f": {status.missing}" if status.missing else ""
-            message = f"the peer is not ready but {status.stage}{missing}"
+            others = "".join(f"; {text}" for text in status.troubles.values() if text != status.missing)
+            message = f"the peer is not ready but {status.stage}{missing}{others}"
             raise NotReady(message, "wait until it is; p2psub status and GET /readyz tell")
         return True

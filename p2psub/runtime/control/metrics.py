@@ -11,7 +11,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from p2psub.model.status import Role
-from p2psub.runtime.status import PeerStatus
+from p2psub.runtime.status import PeerStatus, Trouble
 
 
 class PeerMetrics(Collector):
@@ -36,6 +36,10 @@ class PeerMetrics(Collector):
         for one in Role:
             role.add_metric([one.value], float(one is status.node.role))
         yield role
+        trouble = GaugeMetricFamily("p2psub_trouble", "1 for a part that is in trouble", labels=["part"])
+        for part in Trouble:
+            trouble.add_metric([part.value], float(part in status.troubles))
+        yield trouble
 
     def answer(self, accept: str) -> tuple[bytes, str]:
         """The text of a scrape and its content type."""

@@ -18,7 +18,7 @@ from p2psub.runtime.control.bodies import (
     SubscribeAsk,
 )
 from p2psub.runtime.control.guard import OPEN_PATHS
-from p2psub.runtime.control.pages import CubePage, QueuesPage, RingPage, StatusPage, SubscriptionsPage
+from p2psub.runtime.control.pages import CubePage, QueuesPage, ReadyPage, RingPage, StatusPage, SubscriptionsPage
 
 Schema = dict[str, Any]
 
@@ -33,6 +33,7 @@ STRUCTS: Final = (
     SubscribeAsk,
     StreamLine,
     StatusPage,
+    ReadyPage,
     RingPage,
     CubePage,
     QueuesPage,
@@ -157,7 +158,9 @@ PATHS: Final[Schema] = {
     },
     "/v1/status": _look("status", "The peer, its node and its links.", {JSON: _of(StatusPage)}, 401),
     "/healthz": _look("health", "The process answers.", _flag("alive")),
-    "/readyz": _look("ready", "The peer stands in its ring; else 503 and what is missing.", _flag("ready"), 503),
+    "/readyz": _look(
+        "ready", "The peer stands in its ring; else 503 and what is missing.", {JSON: _of(ReadyPage)}, 503
+    ),
     "/metrics": _look("metrics", "Counters and gauges for Prometheus.", {TEXT: {"schema": {"type": "string"}}}, 401),
     "/ringz": _look("ring", "The peer's place in its cluster.", _page(RingPage), 401),
     "/cubez": _look("cube", "The hypercube as the peer knows it.", _page(CubePage), 401),

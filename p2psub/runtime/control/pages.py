@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from p2psub.model.graycode import Prefix
@@ -9,7 +11,7 @@ from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import TableVersion
 from p2psub.model.status import NodeStatus, Role
-from p2psub.runtime.status import LinkStatus, PeerStatus
+from p2psub.runtime.status import LinkStatus, PeerStatus, Trouble
 from p2psub.runtime.values import id_to_text
 
 
@@ -80,6 +82,13 @@ class SubscriptionsPage(msgspec.Struct, frozen=True, kw_only=True):
     streams: tuple[StreamPage, ...]
 
 
+class ReadyPage(msgspec.Struct, frozen=True):
+    """That the peer is ready, and what is wrong with it nevertheless."""
+
+    ready: Literal[True] = True
+    troubles: dict[Trouble, str] = {}
+
+
 class StatusPage(msgspec.Struct, frozen=True, kw_only=True):
     """Everything at once."""
 
@@ -100,6 +109,7 @@ class StatusPage(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions: tuple[str, ...]
     changes_digest: str
     counters: dict[str, int]
+    troubles: dict[Trouble, str] = {}
 
 
 def ring_page(node: NodeStatus) -> RingPage:
@@ -159,6 +169,7 @@ def status_page(status: PeerStatus) -> StatusPage:
         subscriptions=tuple(map(id_to_text, node.active_subscriptions)),
         changes_digest=node.changes_digest.hex(),
         counters=dict(sorted(status.counters.items())),
+        troubles=status.troubles,
     )
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 
+import msgspec
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 from p2psub.cli.exits import EXIT_CODES, EXIT_NO_PEER
-from p2psub.cli.status import cube, ring, status
-from tests.unit.runtime.control.fakes import node_id
+from p2psub.cli.status import cube, ring, status, status_table
+from p2psub.runtime.control.pages import status_page
+from p2psub.runtime.status import Trouble
+from tests.unit.runtime.control.fakes import STATUS, node_id
 from tests.unit.runtime.control.served import Served
 
 app = typer.Typer()
@@ -30,6 +35,15 @@ def test_looks_are_tables(peer: Served, name: str, words: list[str]) -> None:
     result = CliRunner().invoke(app, [name, "--data", str(peer.data)])
     assert result.exit_code == 0
     assert not [word for word in words if word not in result.stdout]
+
+
+def test_troubles_are_rows_of_the_status() -> None:
+    """Beside what is missing; a peer may be ready with them."""
+    page = status_page(msgspec.structs.replace(STATUS, troubles={Trouble.DAMAGE: "rows were damaged; check the disk"}))
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(status_table(page))
+    assert re.search(r"trouble: damage .*rows were damaged; check the disk", shown.get())
 
 
 @pytest.mark.parametrize(

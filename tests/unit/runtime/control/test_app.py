@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from p2psub.model.content import Draft, Guarantee, Moment, Value
@@ -16,7 +17,8 @@ from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON
 from p2psub.runtime.control.guard import OPEN_PATHS
 from p2psub.runtime.control.openapi import description
 from p2psub.runtime.control.publishing import BATCH_EVENTS
-from tests.unit.runtime.control.fakes import NODE, TOKEN, UNREADY, FakePeer, node_id
+from p2psub.runtime.status import Trouble
+from tests.unit.runtime.control.fakes import NODE, STATUS, TOKEN, UNREADY, FakePeer, node_id
 
 
 @asynccontextmanager
@@ -166,11 +168,26 @@ async def test_a_peer_that_has_not_joined_says_what_is_missing() -> None:
             assert "an answer of bootstrap" in problem(answer, 503)["message"]
         assert (await client.get("/healthz")).json() == {"alive": True}
         peer.said = FakePeer().said
-        assert (await client.get("/readyz")).json() == {"ready": True}
+        assert (await client.get("/readyz")).json() == {"ready": True, "troubles": {}}
         assert (await client.post("/v1/publish", json={"topic": "t"})).status_code == 200
         peer.said = UNREADY
         assert (await client.post("/v1/publish", json={"topic": "t"})).status_code == 200
         assert (await client.get("/readyz")).status_code == 503
+
+
+async def test_troubles_are_told_whether_the_peer_is_ready_or_not() -> None:
+    """In the status, by /readyz, and as metrics."""
+    troubles = {Trouble.TRACE: "the trace cannot be written: no space; free some"}
+    peer = FakePeer(msgspec.structs.replace(STATUS, troubles=troubles))
+    async with client_of(peer) as client:
+        assert (await client.get("/readyz")).json() == {"ready": True, "troubles": troubles}
+        assert (await client.get("/v1/status")).json()["troubles"] == troubles
+        text = (await client.get("/metrics")).text
+        assert 'p2psub_trouble{part="trace"} 1.0' in text
+        assert 'p2psub_trouble{part="store"} 0.0' in text
+        peer.said = msgspec.structs.replace(UNREADY, troubles=troubles)
+        message = problem(await client.get("/readyz"), 503)["message"]
+        assert "an answer of bootstrap; the trace cannot be written" in message
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer ü"])
