@@ -25,9 +25,10 @@ from bootstrap import tokens
 from bootstrap.issuing import LIFETIME, issue, issue_ca
 from p2psub.errors import ConfigError
 from p2psub.identity.certificates import NONCE_BYTES, Claims, Passport, check_overlay, read_passport
-from p2psub.identity.enrolment import CSR_BYTES_MAX, DENIED_MAX, DenyList, EnrolmentRefused, denial, fingerprint_of
+from p2psub.identity.enrolment import CSR_BYTES_MAX, DenyList, EnrolmentRefused, denial, fingerprint_of
 from p2psub.identity.keys import derive_node_id, private_key_at, read_private, write_private
 from p2psub.model.ids import NodeId
+from p2psub.model.messages.denials import DENIED_MAX
 from p2psub.model.rights import Rights, check_rights
 
 CA_KEY: Final = "ca.key"

@@ -1,4 +1,4 @@
-"""The rendezvous: remembers the directory that super-nodes announce, and tells it to whoever asks. Nothing else.
+"""The rendezvous: remembers the directory that super-nodes announce, and tells it to whoever asks; and who is denied.
 
 While it knows of no cluster it lets one newcomer found the overlay, and nobody else until that one had its time: two
 founders would make two overlays.
@@ -9,13 +9,15 @@ from __future__ import annotations
 from random import Random
 
 from p2psub.config import NodeConfig
-from p2psub.model.effects import Effect, Input, LinkLost, LinkReady, LinkUp, Received
+from p2psub.model.effects import DenyCommand, Effect, Input, LinkLost, LinkReady, LinkUp, Received
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
+from p2psub.model.messages.denials import DenyOffer, DenySay
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.model.step import Step
 from p2psub.node.egress import Egress
+from p2psub.overlay.denials import Denials
 from p2psub.overlay.directory import Directory
 from p2psub.queueing.fcfs import FirstComeFirstServed
 
@@ -24,18 +26,27 @@ FOUNDING_US = Micros(20 * SECOND_US)
 
 
 class RegistryCore:
-    """Speaks the directory part of the cube's messages; every other message is ignored.
+    """Speaks the directory part of the cube's messages, and of the deny list; every other message is ignored.
 
     Nobody may found before the instant `founding_from_us`: after a restart an overlay that lives on needs time to be
     heard of. None: never.
     """
 
     def __init__(
-        self, me: Contact, incarnation: int, config: NodeConfig, rng: Random, *, founding_from_us: Micros | None = None
+        self,
+        me: Contact,
+        incarnation: int,
+        config: NodeConfig,
+        rng: Random,
+        *,
+        founding_from_us: Micros | None = None,
+        denials: DenySay | None = None,
     ) -> None:
         self._step = Step(me, incarnation, rng)
         self._egress = Egress(self._step, config.egress, FirstComeFirstServed)
         self._directory = Directory()
+        # Nobody has news of whom the authority denies for the authority's own bootstrap.
+        self._denials = Denials(self._step, lambda _: False, denials)
         self._founding_from_us = founding_from_us
         self._founder: tuple[NodeId, Micros] | None = None
 
@@ -53,10 +64,14 @@ class RegistryCore:
                     self._hear(input_.peer, message)
             elif isinstance(input_, LinkUp):
                 self._egress.link_up(input_.peer, input_.credit)
+                self._denials.link_up(input_.peer)
             elif isinstance(input_, LinkReady):
                 self._egress.link_ready(input_.peer, input_.credit)
             elif isinstance(input_, LinkLost):
                 self._egress.link_lost(input_.peer)
+                self._denials.link_lost(input_.peer)
+            elif isinstance(input_, DenyCommand):
+                self._denials.learn(input_.denials)
         self._egress.flush()
         return self._step.close()
 
@@ -70,6 +85,8 @@ class RegistryCore:
                 self._step.send(peer, DirectorySay(self._directory.entries()))
         elif isinstance(message, DirectoryAsk):
             self._step.send(peer, DirectorySay(self._directory.entries(), self._may_found(peer.id)))
+        elif isinstance(message, DenyOffer):
+            self._denials.on_offer(peer, message)
         elif isinstance(message, Ping):
             self._step.send(peer, Pong())
 

@@ -21,6 +21,7 @@ from bootstrap.desk import Desk
 from bootstrap.registry import RegistryCore
 from bootstrap.settings import ServiceConfig
 from p2psub.identity.enrolment import EnrolGrant
+from p2psub.model.effects import DenyCommand
 from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
 from p2psub.model.rights import Rights
@@ -48,8 +49,8 @@ __all__ = ["Service", "ServiceConfig"]
 LISTENING_FOR_S = 10.0
 """After a restart nobody may found before the super-nodes that live on have had time to report."""
 ENROL_S_MAX = 10.0
-LOOK_EVERY_S = 60.0
-"""How soon a denial by the operator is heeded."""
+LOOK_EVERY_S = 3.0
+"""How soon a denial by the operator is heeded, and told to all who have a link."""
 REISSUE_EVERY_S = 24 * 3600.0
 """How often the bootstrap gives itself a new certificate."""
 
@@ -74,12 +75,15 @@ class Service:
         me = enrolment.grant.bootstrap
         self._show(enrolment)
         self._desk = Desk(self._authority, me)
-        inbox = Inbox()
+        inbox = self._inbox = Inbox()
         self._transport = TlsTransport(self._config.listen, self._credentials)
         denied = frozenset(enrolment.grant.deny_list.ids)
         self._links = Links(Self(self._authority.overlay, me, 1), self._transport, inbox, denied)
         founding_from = steady_us() if self._is_new else Micros(steady_us() + int(LISTENING_FOR_S * 1e6))
-        self.core = RegistryCore(me, 1, self._config.node, Random(), founding_from_us=founding_from)
+        denials = enrolment.grant.deny_list.as_message()
+        self.core = RegistryCore(
+            me, 1, self._config.node, Random(), founding_from_us=founding_from, denials=denials if denials.ids else None
+        )
         driver = Driver(self.core, inbox, self._links, _nothing, _nothing, _nothing, _nothing)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._links.run)
@@ -120,7 +124,8 @@ class Service:
             await trio.sleep(LOOK_EVERY_S)
             try:
                 denied = await self._desk.consult(self._authority.deny_list)
-                self._links.deny(frozenset(denied.ids))
+                if denied.ids:
+                    self._inbox.put_nowait(DenyCommand(denied.as_message()))
                 if trio.current_time() >= self._shown_s + REISSUE_EVERY_S:
                     self._show(await self._desk.consult(partial(self._appoint_myself, self._address)))
                     self._transport.renew(self._credentials)

@@ -140,7 +140,7 @@ def deny_node(
     node: Annotated[str, typer.Argument(help="The node's id in hex, as `status` shows it.")],
     as_json: AsJson = False,
 ) -> None:
-    """Exclude a node for life; peers hear of it with their next certificate, within a day."""
+    """Exclude a node for life; a running bootstrap tells the peers within seconds."""
     with _authority(data, as_json) as authority:
         try:
             node_id = NodeId(Place(bytes.fromhex(node)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 from rich.console import Console
@@ -80,9 +81,14 @@ def status_table(page: StatusPage) -> Table:
             ("queued messages", f"{page.queues.queued_messages} (at most {page.queues.queued_messages_max})"),
             ("links", sum(link.up for link in page.queues.links)),
             ("up for", f"{page.uptime_s:.0f} s, start {page.incarnation}"),
+            *([("deny list of", _date(page.deny_list_issued_s))] if page.deny_list_issued_s else []),
             ("certificate", f"{days:.1f} days left" + (": see that the bootstrap runs" if is_late else "")),
         ],
     )
+
+
+def _date(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def queues_table(page: QueuesPage) -> Table:

@@ -31,6 +31,7 @@ from p2psub.identity.certificates import (
 )
 from p2psub.identity.keys import is_signed
 from p2psub.model.ids import Contact, Natural, NodeId, digest_of
+from p2psub.model.messages.denials import DENIED_MAX, DenySay
 
 SECRET_BYTES: Final = 20
 FINGERPRINT_BYTES: Final = 20
@@ -39,8 +40,6 @@ CHECKSUM_BYTES: Final = 5
 """Makes the last part of a token fill whole characters of base32, as the others do: one spelling per token."""
 TOKEN_CHARS_MAX: Final = OVERLAY_CHARS_MAX + 100
 CSR_BYTES_MAX: Final = 1024
-DENIED_MAX: Final = 1 << 15
-"""Fits into one frame; the CA leaves out ids whose last certificate has run out."""
 
 
 class EnrolmentRefused(P2psubError):
@@ -92,6 +91,15 @@ class DenyList(msgspec.Struct, frozen=True, array_like=True):
         key = x509.load_der_x509_certificate(ca_der).public_key()
         assert isinstance(key, Ed25519PublicKey), "we chose this CA"
         return is_signed(denial(self.issued_s, self.ids), self.signature, key.public_bytes_raw())
+
+    @classmethod
+    def of(cls, said: DenySay) -> DenyList:
+        """The list that a node told."""
+        return cls(said.issued_s, said.ids, said.signature)
+
+    def as_message(self) -> DenySay:
+        """The list as nodes tell it."""
+        return DenySay(self.issued_s, self.ids, self.signature)
 
     def newer(self, other: DenyList) -> DenyList:
         """The one of two verified lists that stands."""

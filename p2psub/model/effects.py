@@ -15,6 +15,7 @@ from p2psub.model.content import Draft, Event, Filter
 from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
+from p2psub.model.messages.denials import DenySay
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
 from p2psub.model.records import Record
 from p2psub.model.rights import Rights
@@ -79,6 +80,12 @@ class LeaveCommand(msgspec.Struct, frozen=True, gc=False):
     """The node shall give away what it holds and go; its status says when it has."""
 
 
+class DenyCommand(msgspec.Struct, frozen=True, gc=False):
+    """The authority has given our driver a deny list; verified."""
+
+    denials: DenySay
+
+
 class PublishCommand(msgspec.Struct, frozen=True, gc=False):
     """An application publishes; the first event has this number, each other the next one."""
 
@@ -93,7 +100,7 @@ class TookCommand(msgspec.Struct, frozen=True, gc=False):
     count: int
 
 
-Command = SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand | LeaveCommand
+Command = SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand | LeaveCommand | DenyCommand
 Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | Stored | Command
 
 
@@ -116,6 +123,12 @@ class Disconnect(msgspec.Struct, frozen=True, gc=False):
 
     peer: NodeId
     reason: str
+
+
+class Deny(msgspec.Struct, frozen=True, gc=False):
+    """Speak with these nodes no more, and with nobody else who was denied before; remember the list."""
+
+    denials: DenySay
 
 
 class SetTimer(msgspec.Struct, frozen=True, gc=False):
@@ -165,5 +178,5 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     result: tuple[PublishOutcome, ...] | SubscribeVerdict
 
 
-Effect = Transmit | Connect | Disconnect | SetTimer | CancelTimer | Persist | Notify | NotifyGap | Reply | Record
+Effect = Transmit | Connect | Disconnect | Deny | SetTimer | CancelTimer | Persist | Notify | NotifyGap | Reply | Record
 """A record among the effects is to be written to the trace."""

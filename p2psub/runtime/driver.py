@@ -13,6 +13,7 @@ import trio
 from p2psub.model.effects import (
     CancelTimer,
     Connect,
+    Deny,
     Disconnect,
     Effect,
     Input,
@@ -87,6 +88,7 @@ class Driver:
         record: Callable[[Record], None],
         notify: Callable[[Notify | NotifyGap], None],
         reply: Callable[[Reply], None],
+        deny: Callable[[Deny], None] | None = None,
     ) -> None:
         self._core = core
         self._inbox = inbox
@@ -96,6 +98,7 @@ class Driver:
             Transmit: links.transmit,
             Connect: links.connect,
             Disconnect: links.disconnect,
+            Deny: deny or self._deny,
             SetTimer: self._set_timer,
             CancelTimer: self._cancel_timer,
             Persist: persist,
@@ -111,6 +114,9 @@ class Driver:
 
     def _cancel_timer(self, _: CancelTimer) -> None:
         self._timer_us = None
+
+    def _deny(self, effect: Deny) -> None:
+        self._links.deny(frozenset(effect.denials.ids))
 
     def stored(self, number: int) -> None:
         """The store made everything up to `number` durable."""

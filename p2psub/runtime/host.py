@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -10,8 +11,9 @@ from random import Random
 
 import trio
 
+from p2psub.identity.enrolment import DenyList
 from p2psub.identity.notary import NodeNotary
-from p2psub.model.effects import LeaveCommand
+from p2psub.model.effects import Deny, DenyCommand, LeaveCommand
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
 from p2psub.node.core import NodeCore
@@ -31,6 +33,8 @@ from p2psub.runtime.tls import TlsTransport
 from p2psub.runtime.trace_writer import TraceWriter
 
 __all__ = ["Host", "PeerConfig", "open_peer"]
+
+logger = logging.getLogger(__name__)
 
 CLOSING_S_MAX = 20.0
 LEAVE_S_MAX = 10.0
@@ -96,6 +100,8 @@ class Host:
             self._score,
             rights=identity.passport.rights,
             notary=self._notary,
+            denials=self._deny_list.as_message() if self._deny_list.ids else None,
+            is_signed=lambda said: DenyList.of(said).verify(identity.enrolment.grant.ca),
         )
         self._traces = TraceWriter(state.traces, me.id, self._core.record)
         self._driver = Driver(
@@ -106,6 +112,7 @@ class Host:
             self._traces.write if config.traces else _drop,
             self.peer.notified,
             self.peer.replied,
+            self._deny,
         )
 
     @property
@@ -145,10 +152,33 @@ class Host:
 
     def _use(self, identity: Identity) -> None:
         """Be the same with another certificate, and refuse whom it came with word to refuse."""
+        known, told = self._deny_list, identity.enrolment.grant.deny_list
         self._identity = identity
         self._notary.certificate = identity.enrolment.grant.certificate
         self._transport.renew(self._state.credentials(identity.enrolment))
-        self._links.deny(identity.denied)
+        if known.issued_s > told.issued_s:
+            self._keep_deny_list(known)
+        elif told.ids:
+            self._inbox.put_nowait(DenyCommand(told.as_message()))
+
+    @property
+    def _deny_list(self) -> DenyList:
+        return self._identity.enrolment.grant.deny_list
+
+    def _deny(self, effect: Deny) -> None:
+        """A newer list has come, from the bootstrap or from a peer; verified."""
+        ids = frozenset(effect.denials.ids)
+        logger.info("deny list of %d, with %d nodes", effect.denials.issued_s, len(ids))
+        self._links.deny(ids)
+        self._keep_deny_list(DenyList.of(effect.denials))
+
+    def _keep_deny_list(self, deny_list: DenyList) -> None:
+        """Remember it with the certificate it will be renewed with; that file is small, and this is rare."""
+        self._identity = self._identity.with_deny_list(deny_list)
+        try:
+            self._state.keep(self._identity.enrolment)
+        except OSError as error:
+            logger.warning("the deny list cannot be kept for the next start: %s", error)
 
     def status(self) -> PeerStatus:
         """How the peer is."""
@@ -180,6 +210,7 @@ class Host:
             rank=ids.index(node.id) + 1 if node.id in ids else None,
             score=self._score,
             counters=dict(self._counters()),
+            deny_list_issued_s=self._deny_list.issued_s,
             troubles=self._troubles(),
         )
 

@@ -12,7 +12,7 @@ import trio
 
 from p2psub.errors import ConfigError, P2psubError, PeerFault
 from p2psub.identity.certificates import Passport
-from p2psub.identity.enrolment import JoinToken, fingerprint_of, read_grant
+from p2psub.identity.enrolment import DenyList, JoinToken, fingerprint_of, read_grant
 from p2psub.identity.keys import NodeKey
 from p2psub.model.ids import NodeId
 from p2psub.runtime.enrolling import enrol, renew
@@ -38,6 +38,11 @@ class Identity(NamedTuple):
     def denied(self) -> frozenset[NodeId]:
         """Whom the authority told us to refuse."""
         return frozenset(self.enrolment.grant.deny_list.ids)
+
+    def with_deny_list(self, deny_list: DenyList) -> Identity:
+        """The same, with a newer list."""
+        grant = msgspec.structs.replace(self.enrolment.grant, deny_list=deny_list)
+        return self._replace(enrolment=msgspec.structs.replace(self.enrolment, grant=grant))
 
     def left_s(self, now_s: float) -> float:
         """How long the certificate is still valid."""

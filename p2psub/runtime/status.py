@@ -50,5 +50,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Its place among the candidates, from 1."""
     score: float
     counters: dict[str, int]
+    deny_list_issued_s: int = 0
+    """Which deny list it goes by, in seconds since 1970; 0 if nobody was ever denied."""
     troubles: dict[Trouble, str] = {}
     """What is wrong with parts of it, and what to do; it may be ready all the same."""

@@ -20,6 +20,10 @@ class Bootstrap:
         self.terminal = desk.open("bootstrap", "bootstrap", "--data", self._data, "--listen", listen)
         self.address = str(self.terminal.wait_picture(lambda said: said["ready"], "the bootstrap is up")["address"])
 
+    def deny(self, node: str) -> int:
+        """Exclude a node, by its id; the date of the list that says so."""
+        return int(self._desk.run("bootstrap", "deny", "--data", self._data, node)["list_issued_s"])
+
     def token(self) -> str:
         """One that any peer may join with."""
         return str(self._desk.run("bootstrap", "token", "new", "--data", self._data, "--reusable")["token"])

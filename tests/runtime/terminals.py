@@ -25,9 +25,14 @@ Picture = dict[str, Any]
 """What a command prints with --json."""
 
 
-def eventually(look: Callable[[], Answer | None], claim: str, show: Callable[[], object] = lambda: "") -> Answer:
+def eventually(
+    look: Callable[[], Answer | None],
+    claim: str,
+    show: Callable[[], object] = lambda: "",
+    patience_s: float = PATIENCE_S,
+) -> Answer:
     """The first answer that is something; if none comes, red with the claim, and what there is to show instead."""
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + patience_s
     while not (answer := look()):
         assert time.monotonic() < deadline_s, f"{claim}\n{show()}"
         time.sleep(LOOK_EVERY_S)

@@ -1,6 +1,6 @@
 """Everything one node says to another. `AnyMessage` is what the codec accepts."""
 
-from p2psub.model.messages import casts, cluster, cube, hello, liveness, pubsub, ring
+from p2psub.model.messages import casts, cluster, cube, denials, hello, liveness, pubsub, ring
 from p2psub.model.messages.base import Lane, Message
 
 AnyMessage = (
@@ -59,6 +59,20 @@ AnyMessage = (
     | pubsub.StreamDeliver
     | pubsub.ShardAsk
     | pubsub.ShardEmpty
+    | denials.DenyOffer
+    | denials.DenySay
 )
 
-__all__ = ["AnyMessage", "Lane", "Message", "casts", "cluster", "cube", "hello", "liveness", "pubsub", "ring"]
+__all__ = [
+    "AnyMessage",
+    "Lane",
+    "Message",
+    "casts",
+    "cluster",
+    "cube",
+    "denials",
+    "hello",
+    "liveness",
+    "pubsub",
+    "ring",
+]

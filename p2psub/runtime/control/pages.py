@@ -109,6 +109,7 @@ class StatusPage(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions: tuple[str, ...]
     changes_digest: str
     counters: dict[str, int]
+    deny_list_issued_s: int = 0
     troubles: dict[Trouble, str] = {}
 
 
@@ -169,6 +170,7 @@ def status_page(status: PeerStatus) -> StatusPage:
         subscriptions=tuple(map(id_to_text, node.active_subscriptions)),
         changes_digest=node.changes_digest.hex(),
         counters=dict(sorted(status.counters.items())),
+        deny_list_issued_s=status.deny_list_issued_s,
         troubles=status.troubles,
     )
 

@@ -18,7 +18,6 @@ from p2psub.errors import ConfigError, MalformedMessage
 from p2psub.identity.certificates import CertificateRefused
 from p2psub.identity.enrolment import (
     CSR_BYTES_MAX,
-    DENIED_MAX,
     TOKEN_CHARS_MAX,
     DenyList,
     EnrolAsk,
@@ -35,6 +34,7 @@ from p2psub.identity.enrolment import (
 )
 from p2psub.identity.keys import NodeKey
 from p2psub.model.ids import Contact, NodeId, Place
+from p2psub.model.messages.denials import DENIED_MAX
 from p2psub.model.rights import Rights
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX
 from tests.oracles.instances import instances_of

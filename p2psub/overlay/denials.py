@@ -1,0 +1,88 @@
+"""Whom the authority denies: the newest signed list there is, passed on from node to node.
+
+Numbers are compared when a link opens, when a newer list arrives, and now and then, so that a list reaches everybody
+who has a link to somebody who has it, also without the bootstrap. Whether a list is signed is not for a core to find
+out: it is told by a function that it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from p2psub.model.effects import Deny
+from p2psub.model.ids import Contact, NodeId
+from p2psub.model.messages.denials import DenyOffer, DenySay
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+
+ASK_EVERY_TICKS = 120
+"""How often the bootstrap is asked, and neighbours are told again: every minute. A guess; news do not wait for it."""
+
+IsSigned = Callable[[DenySay], bool]
+
+
+class Denials:
+    """The list of this node; `source` is who hears of new ones first."""
+
+    def __init__(
+        self, step: Step, is_signed: IsSigned, known: DenySay | None = None, source: Contact | None = None
+    ) -> None:
+        self._step = step
+        self._is_signed = is_signed
+        self._known = known
+        self._source = source
+        self._linked: dict[NodeId, Contact] = {}
+        self._tick = 0
+
+    @property
+    def issued_s(self) -> int:
+        """Which list we have."""
+        return 0 if self._known is None else self._known.issued_s
+
+    def link_up(self, peer: Contact) -> None:
+        self._linked[peer.id] = peer
+        if self._known is not None:
+            self._offer(peer)
+
+    def link_lost(self, peer: NodeId) -> None:
+        self._linked.pop(peer, None)
+
+    def on_offer(self, peer: Contact, offer: DenyOffer) -> None:
+        """Give the newer list, or ask for it."""
+        if self._known is not None and offer.issued_s < self.issued_s:
+            self._step.send(peer, self._known)
+        elif offer.issued_s > self.issued_s:
+            self._offer(peer)
+
+    def on_say(self, peer: Contact, say: DenySay) -> None:
+        """Heed a newer list, whoever brings it, if the authority signed it."""
+        if say.issued_s <= self.issued_s:
+            return
+        if not self._is_signed(say):
+            self._step.record(Kind.DROP, peer=peer.id, reason="deny_list_not_signed")
+            return
+        self._heed(say)
+
+    def learn(self, say: DenySay) -> None:
+        """Heed a list that our own driver was given by the authority."""
+        if say.issued_s > self.issued_s:
+            self._heed(say)
+
+    def _heed(self, say: DenySay) -> None:
+        self._known = say
+        self._step.effects.append(Deny(say))
+        for peer in self._linked.values():
+            if peer.id not in say.ids:
+                self._offer(peer)
+
+    def _offer(self, peer: Contact) -> None:
+        self._step.send(peer, DenyOffer(self.issued_s))
+
+    def tick(self) -> None:
+        """Ask the source for news, and show the others what we have: an offer may have been lost."""
+        self._tick += 1
+        if self._source is None or self._tick % ASK_EVERY_TICKS:
+            return
+        asked = {self._source.id: self._source, **(self._linked if self._known is not None else {})}
+        for peer in asked.values():
+            self._offer(peer)
