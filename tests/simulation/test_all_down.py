@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from bootstrap.registry import RegistryCore
+from p2psub.model.content import Draft
 from p2psub.model.effects import LeaveCommand, Notify, PublishCommand, SubscribeCommand
 from p2psub.model.graycode import overlaps
 from p2psub.model.ids import ClusterId, Contact
@@ -101,7 +102,7 @@ def delivers(stage: Stage, publisher: Host, subscriber: Host) -> bool:
     stage.world.on_notify.append(lambda _, effect: heard.append(effect) if isinstance(effect, Notify) else None)
     stage.world.command(subscriber, SubscribeCommand(900, on_topic("after"), window=8))
     stage.world.run_for(25 * SECOND_US)
-    stage.world.command(publisher, PublishCommand(901, "after", {}))
+    stage.world.command(publisher, PublishCommand(901, [Draft("after")]))
     stage.world.run_for(5 * SECOND_US)
     return len(heard) == 1
 
@@ -168,7 +169,7 @@ def test_event_owed_to_a_subscriber_that_lived_on_reaches_it() -> None:
     stage.world.command(subscriber, SubscribeCommand(1, on_topic("t"), window=8))
     stage.world.run_for(20 * SECOND_US)
     cut = stage.world.cut([(subscriber, host) for host in stage.world.hosts if host is not subscriber])
-    stage.world.command(publisher, PublishCommand(2, "t", {}))
+    stage.world.command(publisher, PublishCommand(2, [Draft("t")]))
     stage.world.run_for(SECOND_US)
     assert not [said for said in stage.statuses() if said.outbox], "it is acknowledged"
     others = [host for host in stage.saboteur.peers() if host is not subscriber]

@@ -11,8 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2psub.errors import MalformedMessage
+from p2psub.model.content import (
+    EVENT_BYTES_MAX,
+    TOPIC_BYTES_MAX,
+    Draft,
+    Filter,
+    Operator,
+    Predicate,
+    Subscription,
+    content_hash,
+)
 from p2psub.model.content import TOPIC as TOPIC_NAME
-from p2psub.model.content import Draft, Filter, Operator, Predicate, Subscription, content_hash
 from p2psub.model.effects import NotifyGap, PublishCommand, Reply, TookCommand, UnsubscribeCommand
 from p2psub.model.ids import ClusterId, EventId, key_of_topic
 from p2psub.model.instants import Micros, Stamp
@@ -32,7 +41,7 @@ from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX, Signature
 from p2psub.pubsub.sealing import Sealing
 from p2psub.pubsub.streaming import PARCEL_BYTES_MAX
-from p2psub.runtime.drafts import ATTRIBUTES_MAX, EVENT_BYTES_MAX, TOPIC_BYTES_MAX, check_draft
+from p2psub.runtime.drafts import ATTRIBUTES_MAX, check_draft
 from p2psub.wire.codec import encode_batch
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX
 from tests.oracles.instances import instances_of
