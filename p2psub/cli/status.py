@@ -71,7 +71,7 @@ def status_table(page: StatusPage) -> Table:
             ("cluster", page.ring.cluster),
             ("role", page.ring.role.value),
             ("rank as candidate", page.rank),
-            ("score", f"{page.score:.3f}"),
+            ("score", score_text(page)),
             ("serves keys", "yes" if page.ring.serves else "no"),
             ("prefix in the cube", "(whole cube)" if page.cube.prefix == "" else page.cube.prefix),
             ("clusters known", len(page.cube.clusters)),
@@ -85,6 +85,12 @@ def status_table(page: StatusPage) -> Table:
             ("certificate", f"{days:.1f} days left" + (": see that the bootstrap runs" if is_late else "")),
         ],
     )
+
+
+def score_text(page: StatusPage) -> str:
+    """A score and its parts; without a right to rule there is none."""
+    parts = ", ".join(f"{name} {value:.2f}" for name, value in page.capability.items())
+    return f"{page.score:.3f} = {parts}" if parts and page.score >= 0 else f"{page.score:.3f}"
 
 
 def _date(seconds: int) -> str:

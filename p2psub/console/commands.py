@@ -9,7 +9,7 @@ from typing import Final
 
 from p2psub.cli.assignments import SYNTAX, read_assignments, spell_text
 from p2psub.cli.showing import outcome_text, verdict_text
-from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, status_table
+from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, score_text, status_table
 from p2psub.cli.whereabouts import BadUsage
 from p2psub.console.session import Session
 from p2psub.console.words import split_body, split_words
@@ -114,7 +114,7 @@ def _candidates(session: Session, _: str) -> None:
     ]
     session.show(plain_table("candidates for super-node", ("rank", "id", "address", ""), rows))
     rank = "no candidate" if page.rank is None else f"candidate {page.rank}"
-    session.show(f"this peer is {page.ring.role.value}, {rank}, with score {page.score:.3f}")
+    session.show(f"this peer is {page.ring.role.value}, {rank}, with score {score_text(page)}")
 
 
 def _queues(session: Session, _: str) -> None:

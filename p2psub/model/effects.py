@@ -80,6 +80,12 @@ class LeaveCommand(msgspec.Struct, frozen=True, gc=False):
     """The node shall give away what it holds and go; its status says when it has."""
 
 
+class MeasuredCommand(msgspec.Struct, frozen=True, gc=False):
+    """The machine was measured again: this is our score as a candidate from now on."""
+
+    score: float
+
+
 class DenyCommand(msgspec.Struct, frozen=True, gc=False):
     """The authority has given our driver a deny list; verified."""
 
@@ -100,7 +106,9 @@ class TookCommand(msgspec.Struct, frozen=True, gc=False):
     count: int
 
 
-Command = SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand | LeaveCommand | DenyCommand
+Command = (
+    SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand | LeaveCommand | DenyCommand | MeasuredCommand
+)
 Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | Stored | Command
 
 

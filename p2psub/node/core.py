@@ -18,6 +18,7 @@ from p2psub.model.effects import (
     LinkLost,
     LinkReady,
     LinkUp,
+    MeasuredCommand,
     PublishCommand,
     Received,
     SetTimer,
@@ -231,6 +232,8 @@ class NodeCore:
             self._cores.delivery.unsubscribe(command)
         elif isinstance(command, LeaveCommand):
             self._roles.leave()
+        elif isinstance(command, MeasuredCommand):
+            self._roles.measured(command.score)
         elif isinstance(command, DenyCommand):
             self._denials.learn(command.denials)
         else:

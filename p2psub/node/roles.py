@@ -267,6 +267,11 @@ class Roles:
         held = StreamHeld(stream.cluster, stream.epoch, self._step.incarnation, self._cores.changes.as_vector())
         self._step.when_durable(lambda: self._step.send(peer, held))
 
+    def measured(self, score: float) -> None:
+        """Our score has changed; whether we may rule at all has not."""
+        if self._may_rule:
+            self._score = max(0.0, score)
+
     # Leaving
 
     def leave(self) -> None:

@@ -12,6 +12,9 @@ from p2psub.model.step import Step
 _REPORTING_TICKS = 8
 """Until then members may not have heard of a new reign. A guess: four heartbeats."""
 
+SURPASSING = 1.2
+"""How many times a candidate's score another must have to take its rank. A guess: a fifth more."""
+
 
 class Member(NamedTuple):
     """A member and its last report."""
@@ -73,11 +76,19 @@ class Roster:
             self._rank()
 
     def _rank(self) -> None:
-        """The most capable members; of equals those who are candidates already, since they hold the state."""
-        held = {contact.id for contact in self.candidates}
-        ranked = sorted(self.members.values(), key=lambda m: (-m.report.score, m.contact.id not in held, m.contact.id))
-        able = [m.contact for m in ranked if m.report.in_ring and m.report.score >= 0]
-        self.candidates = able[: self._config.candidates]
+        """The most capable members; whoever is a candidate already holds the state, and gives way to a far better one.
+
+        Scores are measured and waver: without that, candidates would come and go, each with the whole state to be sent.
+        """
+        able = {node: m for node, m in self.members.items() if m.report.in_ring and m.report.score >= 0}
+        held = [able.pop(contact.id) for contact in self.candidates if contact.id in able]
+        line = held + sorted(able.values(), key=lambda m: (-m.report.score, m.contact.id))
+        for start in range(1, len(line)):
+            place = start
+            while place and line[place].report.score > SURPASSING * line[place - 1].report.score:
+                line[place - 1], line[place] = line[place], line[place - 1]
+                place -= 1
+        self.candidates = [member.contact for member in line[: self._config.candidates]]
 
     @property
     def seen(self) -> int:

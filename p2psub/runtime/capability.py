@@ -1,21 +1,97 @@
-"""How well a machine would serve as super-node: measured, in numbers that compare."""
+"""How well a machine would serve as super-node: measured now and then, in numbers that compare.
+
+Nothing is sent for it: goodput and round trips are those of the links that are there. What is measured wavers, so the
+super-node lets a candidate keep its rank until another is clearly better (`p2psub/overlay/roster.py`).
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
+import statistics
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from p2psub.runtime.tcp_figures import TcpFigures
 
 UNFIT = -1.0
 """The score of a peer that may not rule."""
+MEASURE_EVERY_S = 60.0
 
 _GIB = 1 << 30
+_DAY_S = 24 * 3600
+_PROCESSORS_ENOUGH = 8
+_NEAR_US = 50_000
+"""A round trip that is worth half a point: within a continent. A guess."""
+_RATE_LEAST = 10_000
+_RATE_ENOUGH = 100_000_000
+"""Bytes per second that are worth nothing, and a point; between them each tenfold is worth a quarter. Guesses."""
+_FADING = 0.9
+"""What a goodput once seen is still worth a minute later: links that are idle show little, and prove nothing."""
 
 
-def measure(data: Path, online_s: float) -> float:
-    """A score between 0 and 4, one point each for processors, free memory, free storage and time online."""
-    processors = min(1.0, (os.cpu_count() or 1) / 8)
-    memory = min(1.0, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (16 * _GIB))
-    storage = min(1.0, shutil.disk_usage(data).free / (100 * _GIB))
-    online = min(1.0, online_s / (24 * 3600))
-    return round(processors + memory + storage + online, 3)
+class Capability(msgspec.Struct, frozen=True, kw_only=True):
+    """What a score is made of, each part between 0 and 1."""
+
+    online: float
+    """Time since the start, up to a day."""
+    storage: float
+    """Free space where the data is, up to 100 GiB."""
+    memory: float
+    """Free memory, up to 16 GiB."""
+    processors: float
+    """Processors that were idle in the last minute, up to 8."""
+    goodput: float
+    """The best that was seen on a link lately, by its order of magnitude."""
+    nearness: float
+    """By the round trip to the neighbour in the middle."""
+
+    @property
+    def score(self) -> float:
+        """All parts together."""
+        parts: tuple[float, ...] = msgspec.structs.astuple(self)
+        return round(sum(parts), 3)
+
+
+class Measuring:
+    """Measures one machine, again and again."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._bytes_per_s = 0.0
+
+    def measure(self, online_s: float, neighbours: Iterable[TcpFigures] = ()) -> Capability:
+        """The machine as it is, and the links it has."""
+        figures = list(neighbours)
+        rates = [figure.bytes_per_s for figure in figures]
+        self._bytes_per_s = max([_FADING * self._bytes_per_s, *map(float, rates)])
+        return Capability(
+            online=_part(online_s / _DAY_S),
+            storage=_part(shutil.disk_usage(self._data).free / (100 * _GIB)),
+            memory=_part(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (16 * _GIB)),
+            processors=_part(_idle_processors() / _PROCESSORS_ENOUGH),
+            goodput=_part(_orders(self._bytes_per_s) / _orders(_RATE_ENOUGH)),
+            nearness=_nearness([figure.rtt_us for figure in figures]),
+        )
+
+
+def _idle_processors() -> float:
+    """As many as nobody waited for in the last minute, on average."""
+    return max(0.0, (os.cpu_count() or 1) - os.getloadavg()[0])
+
+
+def _orders(bytes_per_s: float) -> float:
+    return math.log10(max(1.0, bytes_per_s / _RATE_LEAST))
+
+
+def _nearness(rtts_us: Sequence[int]) -> float:
+    return _part(_NEAR_US / (_NEAR_US + statistics.median(rtts_us))) if rtts_us else 0.0
+
+
+def _part(share: float) -> float:
+    return round(min(1.0, max(0.0, share)), 3)

@@ -13,11 +13,11 @@ import trio
 
 from p2psub.identity.enrolment import DenyList
 from p2psub.identity.notary import NodeNotary
-from p2psub.model.effects import Deny, DenyCommand, LeaveCommand
+from p2psub.model.effects import Deny, DenyCommand, LeaveCommand, MeasuredCommand
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
 from p2psub.node.core import NodeCore
-from p2psub.runtime import capability
+from p2psub.runtime.capability import MEASURE_EVERY_S, UNFIT, Measuring
 from p2psub.runtime.driver import Driver, wall_offset_us
 from p2psub.runtime.handshake import Self
 from p2psub.runtime.identifying import Identity, identify, stay_enrolled
@@ -80,7 +80,8 @@ class Host:
         self._transport = transport
         self._driving = trio.CancelScope()
         self._started_s = trio.current_time()
-        self._score = capability.measure(config.data, 0.0) if self._may_rule else capability.UNFIT
+        self._measuring = Measuring(config.data)
+        self._capability = self._measuring.measure(0.0)
         self._address = address
         me = Contact(identity.passport.id, address)
         inbox = self._inbox = Inbox()
@@ -116,8 +117,18 @@ class Host:
         )
 
     @property
-    def _may_rule(self) -> bool:
-        return self._config.super_node and self._identity.passport.rights.may_rule
+    def _score(self) -> float:
+        may_rule = self._config.super_node and self._identity.passport.rights.may_rule
+        return self._capability.score if may_rule else UNFIT
+
+    async def _measure(self) -> None:
+        """Measure the machine and its links now and then; whoever may not rule shows it too, and is not ranked."""
+        while True:
+            await trio.sleep(MEASURE_EVERY_S)
+            figures = [link.figures for link in self._links.open]
+            online_s = trio.current_time() - self._started_s
+            self._capability = self._measuring.measure(online_s, [seen for seen in figures if seen is not None])
+            self._inbox.put_nowait(MeasuredCommand(self._score))
 
     async def run(self) -> None:
         """Run all parts until cancelled."""
@@ -127,6 +138,7 @@ class Host:
             nursery.start_soon(self._links.run)
             nursery.start_soon(self._transport.serve, self._links.accept)
             nursery.start_soon(self._drive)
+            nursery.start_soon(self._measure)
             nursery.start_soon(stay_enrolled, self._state, self._identity, self._config.bootstrap, self._use)
 
     async def _drive(self) -> None:
@@ -209,6 +221,7 @@ class Host:
             certificate_days_left=round(self._identity.left_s(time.time()) / 86_400, 2),
             rank=ids.index(node.id) + 1 if node.id in ids else None,
             score=self._score,
+            capability=self._capability,
             counters=dict(self._counters()),
             deny_list_issued_s=self._deny_list.issued_s,
             troubles=self._troubles(),

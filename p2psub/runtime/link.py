@@ -18,6 +18,7 @@ from p2psub.model.instants import Stamp
 from p2psub.model.messages import Message
 from p2psub.runtime.buckets import TokenBucket
 from p2psub.runtime.handshake import Greeted
+from p2psub.runtime.tcp_figures import TcpFigures, figures_of
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, frame, frames
@@ -59,6 +60,11 @@ class Link:
         """Why it ended."""
         self.bytes_in = 0
         self.bytes_out = 0
+
+    @property
+    def figures(self) -> TcpFigures | None:
+        """Round trip and goodput, where the system tells."""
+        return figures_of(self._stream)
 
     @property
     def queued(self) -> int:

@@ -7,6 +7,7 @@ import enum
 import msgspec
 
 from p2psub.model.status import NodeStatus
+from p2psub.runtime.capability import Capability
 
 
 class Trouble(enum.StrEnum):
@@ -49,7 +50,10 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     """Its place among the candidates, from 1."""
     score: float
+    """The sum of its capability; below zero if it may not rule."""
     counters: dict[str, int]
+    capability: Capability | None = None
+    """What its score is made of, as last measured."""
     deny_list_issued_s: int = 0
     """Which deny list it goes by, in seconds since 1970; 0 if nobody was ever denied."""
     troubles: dict[Trouble, str] = {}

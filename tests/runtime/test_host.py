@@ -18,6 +18,7 @@ from p2psub.errors import ConfigError
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.ids import EventId
 from p2psub.model.rights import Rights
+from p2psub.runtime import host
 from p2psub.runtime.enrolling import EnrolmentFailed
 from p2psub.runtime.host import open_peer
 from p2psub.runtime.items import Notification
@@ -81,6 +82,20 @@ async def test_damage_in_the_store_is_told_by_the_status(place: Place, tmp_path:
         assert peer.status().troubles == {
             Trouble.DAMAGE: "rows of the store that were damaged and are set aside: 1; check the disk"
         }
+
+
+async def test_the_machine_is_measured_again_and_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the links that it has by then; the super-node ranks it by what was measured last."""
+    monkeypatch.setattr(host, "MEASURE_EVERY_S", 0.1)
+    async with open_peer(place.config("ann")) as ann, open_peer(place.config("bob")) as bob:
+        for peer in (ann, bob):
+            assert peer.status().capability is not None
+            while peer.status().capability.nearness == 0.0:  # type: ignore[union-attr]
+                await trio.sleep(0.01)
+        await bob.wait_ready()
+        while (bob.status().rank or ann.status().rank) is None:
+            await trio.sleep(0.01)
+        assert bob.status().score == bob.status().capability.score > 1  # type: ignore[union-attr]
 
 
 async def test_a_second_peer_joins(place: Place) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
@@ -36,6 +37,11 @@ class PeerMetrics(Collector):
         for one in Role:
             role.add_metric([one.value], float(one is status.node.role))
         yield role
+        if status.capability is not None:
+            parts = GaugeMetricFamily("p2psub_capability", "what the score is made of, 0 to 1", labels=["part"])
+            for name, value in msgspec.structs.asdict(status.capability).items():
+                parts.add_metric([name], value)
+            yield parts
         trouble = GaugeMetricFamily("p2psub_trouble", "1 for a part that is in trouble", labels=["part"])
         for part in Trouble:
             trouble.add_metric([part.value], float(part in status.troubles))

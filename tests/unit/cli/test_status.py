@@ -12,7 +12,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from p2psub.cli.exits import EXIT_CODES, EXIT_NO_PEER
-from p2psub.cli.status import cube, ring, status, status_table
+from p2psub.cli.status import cube, ring, score_text, status, status_table
+from p2psub.runtime.capability import UNFIT, Capability
 from p2psub.runtime.control.pages import status_page
 from p2psub.runtime.status import Trouble
 from tests.unit.runtime.control.fakes import STATUS, node_id
@@ -35,6 +36,14 @@ def test_looks_are_tables(peer: Served, name: str, words: list[str]) -> None:
     result = CliRunner().invoke(app, [name, "--data", str(peer.data)])
     assert result.exit_code == 0
     assert not [word for word in words if word not in result.stdout]
+
+
+def test_score_is_shown_with_its_parts() -> None:
+    """Not for one who may not rule: it is not ranked."""
+    capability = Capability(online=0.5, storage=1.0, memory=0.25, processors=0.1, goodput=0.3, nearness=0.9)
+    page = status_page(msgspec.structs.replace(STATUS, capability=capability, score=capability.score))
+    assert score_text(page).startswith("3.050 = online 0.50, storage 1.00, memory 0.25")
+    assert score_text(msgspec.structs.replace(page, score=UNFIT)) == "-1.000"
 
 
 def test_troubles_are_rows_of_the_status() -> None:

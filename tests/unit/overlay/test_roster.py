@@ -54,6 +54,27 @@ def test_equals_do_not_displace_candidates() -> None:
     assert roster.candidates == [at(20), at(30)]
 
 
+def test_candidates_keep_their_rank_while_scores_waver() -> None:
+    """Neither among themselves nor towards others does a little more count: each change would cost a transfer."""
+    roster = roster_of(20, 30, 40, scores={20: 2.0, 30: 1.9, 40: 1.8})
+    for scores in ((1.9, 2.2, 2.25), (2.0, 1.7, 2.0), (1.9, 2.2, 2.25)):
+        for place, score in zip((20, 30, 40), scores, strict=True):
+            roster.report(*report_of(place, score=score))
+        rank(roster)
+        assert roster.candidates == [at(20), at(30)]
+
+
+def test_a_far_better_member_takes_the_rank_it_deserves() -> None:
+    """By more than a fifth, over whomever it surpasses by that much."""
+    roster = roster_of(20, 30, 40, scores={20: 2.0, 30: 1.5, 40: 1.0})
+    roster.report(*report_of(40, score=1.9))
+    rank(roster)
+    assert roster.candidates == [at(20), at(40)]
+    roster.report(*report_of(40, score=2.5))
+    rank(roster)
+    assert roster.candidates == [at(40), at(20)]
+
+
 def test_dead_member_is_no_candidate_at_once() -> None:
     """And no owner; but it was seen, so the bar for copies stays."""
     roster = roster_of(20, 30, 40)
