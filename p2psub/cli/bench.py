@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.bench.content import BODY_BYTES
 from p2psub.bench.plan import FilteredPlan, LinkPlan, Owner, Plan
-from p2psub.cli.advice import advised
 from p2psub.cli.bench_tables import filtered_table, link_table
+from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
 from p2psub.model.content import Guarantee
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 EXIT_LOST = 3
 
+P = TypeVar("P", bound=Plan)
 R = TypeVar("R", "LinkReport", "FilteredReport")
 
 app = typer.Typer(
@@ -35,85 +38,67 @@ app = typer.Typer(
     epilog="Exit codes: 0 fine, 1 it did not come to figures, 3 events were lost.",
 )
 
-Body = Annotated[int, typer.Option(help="Bytes of an event's body; by default an event has 200 in all.")]
-AtOnce = Annotated[int, typer.Option(help="Events in one call of publish_many.")]
-OwnerOption = Annotated[Owner, typer.Option(help="Who owns the topics: each peer its share, or one of them all.")]
-Traces = Annotated[bool, typer.Option(help="Whether peers write traces, as they do by default.")]
-ProfileDir = Annotated[
-    Path | None, typer.Option("--profile", help="Directory for notes of which functions take the time. Slows all down.")
-]
-Patience = Annotated[float, typer.Option(help="Seconds a ring may take to form.")]
+OPTIONS: dict[str, Any] = {
+    "events": Annotated[int, typer.Option(help="Events published in a round.")],
+    "body_bytes": Annotated[
+        int, typer.Option("--body", help="Bytes of an event's body; by default an event has 200 in all.")
+    ],
+    "seconds": Annotated[float, typer.Option(help="How long latency is measured in a round, at 200 events a second.")],
+    "subscribers": Annotated[int, typer.Option(help="Peers that subscribe, each to 1 % of the events.")],
+    "rounds": Annotated[int, typer.Option(help="Rounds, of which the medians are printed.")],
+    "at_once": Annotated[int, typer.Option(help="Events in one call of publish_many.")],
+    "guarantee": Annotated[Guarantee, typer.Option(help="What `publish` promises.")],
+    "any_topic": Annotated[bool, typer.Option(help="Filters name no topic: wildcards.")],
+    "owner": Annotated[Owner, typer.Option(help="Who owns the topics: each peer its share, or one of them all.")],
+    "traces": Annotated[bool, typer.Option(help="Whether peers write traces, as they do by default.")],
+    "profile": Annotated[
+        Path | None,
+        typer.Option("--profile", help="Directory for notes of which functions take the time. Slows all down."),
+    ],
+    "patience_s": Annotated[float, typer.Option("--patience", help="Seconds a ring may take to form.")],
+}
+"""What a person may choose of a plan, by its field; the defaults are the plans' own."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+def _planned(kind: type[P]) -> Callable[[Callable[[P, bool], None]], Callable[..., None]]:
+    """A command whose options are the fields of a plan."""
+
+    def dress(command: Callable[[P, bool], None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(*, as_json: bool, **chosen: Any) -> None:
+            with explained(as_json):
+                command(kind(**chosen), as_json)
+
+        chosen = [
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=option)
+            for field in fields(kind)
+            if (option := OPTIONS.get(field.name)) is not None
+        ]
+        json_ = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+        run.__signature__ = inspect.Signature([*chosen, json_])  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*chosen, json_)}
+        return run
+
+    return dress
+
+
 @app.command()
-def link(
-    events: Annotated[int, typer.Option(help="Events published in a round.")] = 20_000,
-    body: Body = BODY_BYTES,
-    seconds: Annotated[
-        float, typer.Option(help="How long latency is measured in a round, at 200 events a second.")
-    ] = 1.0,
-    rounds: Annotated[int, typer.Option(help="Rounds, of which the medians are printed.")] = 5,
-    at_once: AtOnce = 1000,
-    owner: OwnerOption = Owner.EACH,
-    traces: Traces = True,
-    profile: ProfileDir = None,
-    patience: Patience = 60.0,
-    as_json: AsJson = False,
-) -> None:
+@_planned(LinkPlan)
+def link(plan: LinkPlan, as_json: bool) -> None:
     """One publisher to one subscriber, beside a bare trio TLS stream that carries the same events in the same run."""
-    with advised():
-        from p2psub.bench.link import bench_link  # noqa: PLC0415, `--help` must be quick
+    from p2psub.bench.link import bench_link  # noqa: PLC0415, `--help` must be quick
 
-        plan = LinkPlan(
-            events=events,
-            rounds=rounds,
-            body_bytes=body,
-            at_once=at_once,
-            owner=owner,
-            traces=traces,
-            profile=profile,
-            patience_s=patience,
-            seconds=seconds,
-        )
-        report = _measure(plan, lambda directory, teller: bench_link(plan, directory, teller))
-    _say(report, as_json, link_table)
+    _say(_measure(plan, lambda directory, teller: bench_link(plan, directory, teller)), as_json, link_table)
 
 
 @app.command()
-def filtered(
-    events: Annotated[int, typer.Option(help="Events published in a round.")] = 40_000,
-    body: Body = BODY_BYTES,
-    subscribers: Annotated[int, typer.Option(help="Peers that subscribe, each to 1 % of the events.")] = 8,
-    rounds: Annotated[int, typer.Option(help="Rounds, of which the medians are printed.")] = 3,
-    at_once: AtOnce = 1000,
-    guarantee: Annotated[Guarantee, typer.Option(help="What `publish` promises.")] = Guarantee.AT_MOST_ONCE,
-    any_topic: Annotated[bool, typer.Option(help="Filters name no topic: wildcards.")] = False,
-    owner: OwnerOption = Owner.EACH,
-    traces: Traces = True,
-    profile: ProfileDir = None,
-    patience: Patience = 60.0,
-    as_json: AsJson = False,
-) -> None:
+@_planned(FilteredPlan)
+def filtered(plan: FilteredPlan, as_json: bool) -> None:
     """One publisher to many subscribers whose content filters match 1 % each: what one published event costs."""
-    with advised():
-        from p2psub.bench.filtered import bench_filtered  # noqa: PLC0415
+    from p2psub.bench.filtered import bench_filtered  # noqa: PLC0415
 
-        plan = FilteredPlan(
-            events=events,
-            rounds=rounds,
-            body_bytes=body,
-            at_once=at_once,
-            owner=owner,
-            traces=traces,
-            profile=profile,
-            patience_s=patience,
-            subscribers=subscribers,
-            guarantee=guarantee,
-            any_topic=any_topic,
-        )
-        report = _measure(plan, lambda directory, teller: bench_filtered(plan, directory, teller))
-    _say(report, as_json, filtered_table)
+    _say(_measure(plan, lambda directory, teller: bench_filtered(plan, directory, teller)), as_json, filtered_table)
 
 
 def _measure(plan: Plan, bench: Callable[[Path, Teller], Awaitable[R]]) -> R:

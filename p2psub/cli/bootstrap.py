@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.table import Table
 
 from bootstrap.settings import ServiceConfig
-from p2psub.cli.advice import advised
 from p2psub.cli.exits import explained
 from p2psub.cli.settings import CONFIG_HELP, help_of
 from p2psub.cli.settings_file import service_config
@@ -53,7 +52,7 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
-    with advised():
+    with explained(as_json):
         options = {"data": data, "listen": listen, "advertise": advertise, "overlay": overlay}
         chosen = service_config(config, options)
         import trio  # noqa: PLC0415, `--help` must be quick

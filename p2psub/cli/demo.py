@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.cli.advice import advised
+from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def demo(
 
     Exit codes: 0 nothing was, 1 it did not come to that, 3 something was.
     """
-    with advised():
+    with explained(as_json):
         from p2psub.demo.plan import Plan  # noqa: PLC0415, `--help` must be quick
 
         plan = Plan(

@@ -1,4 +1,4 @@
-"""How commands that talk to a peer end: exit codes, and errors as advice."""
+"""How commands end: exit codes, and errors as advice, also those of a program that ran many tasks."""
 
 from __future__ import annotations
 
@@ -23,21 +23,44 @@ EXIT_BAD_INPUT: Final = 2
 EXIT_NO_PEER: Final = 4
 
 EXIT_CODES: Final = "Exit codes: 0 fine, 1 refused or failed, 2 bad input, 4 no peer reachable."
-"""The epilog of every command here."""
+"""The epilog of every command that talks to a peer."""
 
 
 @contextmanager
-def explained(as_json: bool) -> Iterator[None]:
-    """Say what went wrong and what to do next, to people on stderr, to programs as JSON; and end with the exit code."""
+def explained(as_json: bool = False) -> Iterator[None]:
+    """Say what went wrong and what to do next, to people on stderr, to programs as JSON; and end with the exit code.
+
+    Only of our own errors, and of groups of nothing else: what we did not foresee shows its traceback.
+    """
     try:
         yield
     except P2psubError as error:
-        problem = problem_in(error)
-        if as_json:
-            print(json.dumps(msgspec.to_builtins(ProblemSay(problem))), flush=True)
-        else:
-            print(f"p2psub: {problem_text(problem)}", file=sys.stderr)
+        _say(error, as_json)
         raise typer.Exit(exit_code_of(error)) from error
+    except BaseExceptionGroup as group:
+        ours, others = group.split(P2psubError)
+        if ours is None or others is not None:
+            raise
+        several = list(_leaves(ours))
+        for one in several:
+            _say(one, as_json)
+        raise typer.Exit(exit_code_of(several[0])) from group
+
+
+def _say(error: P2psubError, as_json: bool) -> None:
+    problem = problem_in(error)
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(ProblemSay(problem))), flush=True)
+    else:
+        print(f"p2psub: {problem_text(problem)}", file=sys.stderr)
+
+
+def _leaves(group: BaseExceptionGroup[P2psubError]) -> Iterator[P2psubError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
 
 
 def exit_code_of(error: P2psubError) -> int:

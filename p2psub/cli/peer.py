@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from p2psub.cli.advice import advised
+from p2psub.cli.exits import explained
 from p2psub.cli.settings import CONFIG_HELP, help_of
 from p2psub.cli.settings_file import peer_config
 from p2psub.runtime.settings import PeerConfig
@@ -49,7 +49,7 @@ def peer(
     start it with the same data directory it needs neither bootstrap nor token.
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
-    with advised():
+    with explained(as_json):
         chosen = peer_config(
             config,
             {

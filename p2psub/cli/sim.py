@@ -17,13 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from p2psub.cli.exits import explained
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
     from sims.scenarios.run import Report
     from sims.scenarios.scenario import Scenario
 
-EXIT_CONFIG = 1
 EXIT_VIOLATION = 3
 
 app = typer.Typer(no_args_is_help=True, help="Deterministic simulations.")
@@ -51,14 +51,11 @@ def overlay(
     """Simulate whole overlays under faults, one per seed, and check every promise."""
     from sims.scenarios.campaign import Job, figures, reports  # noqa: PLC0415, the node's CLI must not load simulations
 
-    try:
+    with explained(as_json):
         numbers = read_seeds(seeds)
         plan = _plan(scenario, clusters, members, seconds, faults, schedules)
         if trace_out is not None and len(numbers) != 1:
             raise ConfigError("trace_out", "a trace is of one seed; give one with --seeds")
-    except ConfigError as error:
-        print(f"p2psub: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_CONFIG) from error
     work = [Job(plan, number, codec_share, keep_entries=trace_out is not None) for number in numbers]
     done: list[Report] = []
     with _progress(len(work)) as progress:

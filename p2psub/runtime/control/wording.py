@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from p2psub.errors import P2psubError
+from p2psub.errors import ConfigError, P2psubError
 from p2psub.matching.faults import FilterError
 from p2psub.runtime.control.bodies import Problem
 from p2psub.runtime.refusals import Refusal
@@ -21,6 +21,11 @@ def problem_of(error: P2psubError) -> Problem:
             )
         case Refusal():
             return Problem(reason=reason, message=error.message, advice=error.advice)
+        case ConfigError():
+            message, _, advice = str(error).partition("; ")
+            return Problem(reason=reason, message=message, advice=advice)
+        case _ if "\n" in str(error):
+            return Problem(reason=reason, message=str(error), advice="")
         case _:
             message, _, advice = str(error).partition("; ")
             return Problem(reason=reason, message=message, advice=advice or "see how the peer is: p2psub status")

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from bootstrap.settings import ServiceConfig
 from p2psub.cli.config import EXIT_BAD_FILE, example_text
+from p2psub.cli.exits import EXIT_BAD_INPUT
 from p2psub.cli.main import app
 from p2psub.cli.settings import all_settings
 from p2psub.cli.settings_file import BadSettings, check_file, peer_config, service_config
@@ -160,6 +161,14 @@ def test_check_is_for_people_and_programs(tmp_path: Path) -> None:
     assert missing.exit_code == EXIT_BAD_FILE
     assert json.loads(missing.output)["errors"][0]["field"] == "file"
     assert "cannot be read" in CliRunner().invoke(app, ["config", "check", str(bad)]).output
+
+
+@pytest.mark.parametrize("command", ["peer", "bootstrap"])
+def test_command_without_a_data_directory_is_bad_usage(command: str) -> None:
+    """Exit code 2, as for any other thing that is missing; for programs as JSON."""
+    assert CliRunner().invoke(app, [command]).exit_code == EXIT_BAD_INPUT
+    said = CliRunner().invoke(app, [command, "--json"])
+    assert json.loads(said.stdout)["error"]["reason"] == "bad_usage"
 
 
 def test_peer_refuses_a_bad_file_before_it_does_anything(tmp_path: Path) -> None:

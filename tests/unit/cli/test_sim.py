@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+from p2psub.cli.exits import EXIT_REFUSED
 from p2psub.cli.main import app
-from p2psub.cli.sim import EXIT_CONFIG, read_seeds
+from p2psub.cli.sim import read_seeds
 from p2psub.errors import ConfigError
 
 
@@ -32,5 +33,5 @@ def test_what_is_no_seed_is_refused(text: str) -> None:
 def test_bad_options_exit_with_advice(options: list[str]) -> None:
     """Nothing is run, and the field at fault is named."""
     result = CliRunner().invoke(app, ["sim", "overlay", *options])
-    assert result.exit_code == EXIT_CONFIG
+    assert result.exit_code == EXIT_REFUSED
     assert options[-2].strip("-").replace("-", "_") in result.output

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from p2psub.cli.advice import EXIT_CONFIG
 from p2psub.cli.demo import report_table
+from p2psub.cli.exits import EXIT_REFUSED
 from p2psub.cli.main import app
 from p2psub.demo.report import Killed, Report
 from p2psub.model.status import Role
@@ -69,5 +69,5 @@ def test_people_get_a_table(latency_ms: float | None) -> None:
 def test_a_bad_option_ends_with_advice() -> None:
     """Nothing is started, and the field at fault is named."""
     result = CliRunner().invoke(app, ["demo", "--peers", "3"])
-    assert result.exit_code == EXIT_CONFIG
+    assert result.exit_code == EXIT_REFUSED
     assert "peers: " in result.output
