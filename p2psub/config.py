@@ -132,6 +132,8 @@ class EgressConfig:
 
     queued_messages_max: Count = 20_000
     """Per link; above it the message is dropped with a record."""
+    queued_bytes_max: Bytes = 32 * 1024 * 1024
+    """Per link, by weight: messages differ in size a thousandfold."""
     bulk_share: Share = 0.1
     """Part of the link that bulk gets while content waits."""
 

@@ -284,8 +284,8 @@ class NodeCore:
 
     @property
     def backlog(self) -> int:
-        """Messages that wait for their links."""
-        return self._cores.egress.queued
+        """Bytes, roughly, that wait for their links."""
+        return self._cores.egress.queued_bytes
 
     def _role(self) -> Role:
         election, me = self._cores.election, self._step.me.id

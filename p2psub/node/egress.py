@@ -28,6 +28,7 @@ class _Link:
     control: deque[Message] = field(default_factory=deque)
     bulk: deque[Message] = field(default_factory=deque)
     queued: int = 0
+    queued_bytes: int = 0
     is_up: bool = False
     credit: int = 0
     """Bytes it takes before it must drain; none while it is down."""
@@ -47,6 +48,10 @@ class Egress:
     @property
     def queued(self) -> int:
         return sum(link.queued for link in self._links.values())
+
+    @property
+    def queued_bytes(self) -> int:
+        return sum(link.queued_bytes for link in self._links.values())
 
     def flush(self) -> None:
         """Queue what the cores asked to send in this step, and transmit what the links can take."""
@@ -100,10 +105,11 @@ class Egress:
 
     def _queue(self, link: _Link, messages: list[Message]) -> None:
         for message in messages:
-            if link.queued >= self._config.queued_messages_max:
+            if link.queued >= self._config.queued_messages_max or link.queued_bytes >= self._config.queued_bytes_max:
                 self._step.record(Kind.DROP, peer=link.contact.id, reason="link_queue_full", count=1)
                 continue
             link.queued += 1
+            link.queued_bytes += message.weight
             lane = message.lane
             if lane is Lane.LIVENESS:
                 link.urgent.append(message)
@@ -119,8 +125,10 @@ class Egress:
         messages: list[Message] = []
         while link.credit > 0 and link.queued:
             message = self._next(link)
-            link.credit -= message.weight
+            weight = message.weight
+            link.credit -= weight
             link.queued -= 1
+            link.queued_bytes -= weight
             messages.append(message)
         if messages:
             self._step.effects.append(Transmit(link.contact.id, messages, stamp))

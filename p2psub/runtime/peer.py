@@ -33,10 +33,10 @@ UNACKNOWLEDGED_MAX = 5_000
 
 READY_POLL_S = 0.1
 
-PACE_EVENTS = 256
+PACE_EVENTS = 1024
 PACE_S = 0.001
-BACKLOG_MAX = 4096
-"""Messages that may wait for the node's links before a publisher waits too: a fifth of one link's queue."""
+BACKLOG_MAX = 4 * 1024 * 1024
+"""Bytes that may wait for the node's links before a publisher waits too: an eighth of one link's queue."""
 
 
 class SubscriptionRefused(P2psubError):

@@ -142,6 +142,20 @@ def test_full_queue_drops_the_newest_and_says_so() -> None:
     assert link.up() == [content(0), content(1), content(2)]
 
 
+def test_queue_is_bounded_by_bytes_too() -> None:
+    """A few large messages are as much as many small ones; what left makes room."""
+    step = step_at(1)
+    core = Egress(step, EgressConfig(queued_bytes_max=2_000), FirstComeFirstServed)
+    for n in range(3):
+        step.send(PEER, content(n, 1_500))
+    core.flush()
+    assert [drop.reason for drop in records_of(step, Kind.DROP)] == ["link_queue_full"]
+    assert core.queued == 2
+    assert core.queued_bytes == 2 * content(0, 1_500).weight
+    core.link_up(PEER, PLENTY)
+    assert (core.queued, core.queued_bytes) == (0, 0)
+
+
 def test_lost_link_drops_what_waited_and_says_how_much() -> None:
     """The next message dials again; nothing of before is sent on the new link."""
     link = Link()
