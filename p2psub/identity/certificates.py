@@ -19,17 +19,13 @@ from cryptography.x509.oid import NameOID
 from p2psub.errors import ConfigError, PeerFault
 from p2psub.identity.keys import derive_node_id
 from p2psub.model.ids import NodeId
-from p2psub.model.rights import RIGHTS_BYTES_MAX, Rights
+from p2psub.model.rights import CERTIFICATE_BYTES_MAX, CLAIMS_BYTES_MAX, Rights
 
 CLAIMS_OID: Final = x509.ObjectIdentifier(f"2.25.{UUID('354d19a0-1560-4a22-8901-ac7522daa0c1').int}")
 """Our private extension; a UUID needs no registry."""
 
 NONCE_BYTES: Final = 16
 OVERLAY_CHARS_MAX: Final = 63
-CLAIMS_BYTES_MAX: Final = RIGHTS_BYTES_MAX + 128
-"""Rights, nonce and overlay, each with its header."""
-CERTIFICATE_BYTES_MAX: Final = CLAIMS_BYTES_MAX + 2048
-
 Refusal = Literal["malformed", "foreign_ca", "not_yet_valid", "expired", "wrong_overlay", "wrong_id"]
 
 

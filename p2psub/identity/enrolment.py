@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from p2psub.errors import ConfigError, MalformedMessage, P2psubError
 from p2psub.identity.certificates import (
-    CERTIFICATE_BYTES_MAX,
     OVERLAY_CHARS_MAX,
     CertificateRefused,
     Passport,
@@ -32,6 +31,7 @@ from p2psub.identity.certificates import (
 from p2psub.identity.keys import is_signed
 from p2psub.model.ids import Contact, Natural, NodeId, digest_of
 from p2psub.model.messages.denials import DENIED_MAX, DenySay
+from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 
 SECRET_BYTES: Final = 20
 FINGERPRINT_BYTES: Final = 20

@@ -16,7 +16,7 @@ from p2psub.model.ids import NodeId
 from p2psub.model.rights import Rights
 from p2psub.model.seals import Signature
 
-REMEMBERED_MAX: Final = 4096
+REMEMBERED_MAX: Final = 1024
 
 _PURPOSE: Final = b"p2psub batch of events\0"
 """So that no signature of a node means two things."""
@@ -34,14 +34,14 @@ class NodeNotary:
         self.certificate = certificate
         """Ours; a renewed one takes its place."""
 
-    def sign(self, root: bytes) -> Signature:
-        return Signature(self._key.sign(_PURPOSE + root), self.certificate)
+    def sign(self, statement: bytes) -> Signature:
+        return Signature(self._key.sign(_PURPOSE + statement), self.certificate)
 
-    def rights_of(self, publisher: NodeId, root: bytes, signature: Signature) -> Rights | None:
+    def rights_of(self, publisher: NodeId, statement: bytes, signature: Signature) -> Rights | None:
         passport = self._passport_in(signature.certificate)
         if passport is None or passport.id != publisher:
             return None
-        return passport.rights if self._is_signed(_PURPOSE + root, signature.value, passport.public_key) else None
+        return passport.rights if self._is_signed(_PURPOSE + statement, signature.value, passport.public_key) else None
 
     def _read(self, certificate: bytes) -> Passport | None:
         try:

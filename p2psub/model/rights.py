@@ -13,6 +13,9 @@ from p2psub.errors import ConfigError
 
 RIGHTS_BYTES_MAX: Final = 2048
 """Rights travel in a certificate with every handshake; some fifty patterns of forty characters are enough."""
+CLAIMS_BYTES_MAX: Final = RIGHTS_BYTES_MAX + 128
+"""Rights, nonce and overlay, each with its header."""
+CERTIFICATE_BYTES_MAX: Final = CLAIMS_BYTES_MAX + 2048
 
 
 class Rights(msgspec.Struct, frozen=True, array_like=True):

@@ -13,10 +13,14 @@ from typing import Annotated
 
 import msgspec
 
+from p2psub.model.ids import Natural
+from p2psub.model.rights import CERTIFICATE_BYTES_MAX
+
 BATCH_MAX = 64
 """Events under one signature: by then it costs less than the hashes."""
 
 
+SIGNATURE_BYTES = 64
 LEAF_BYTES = 16
 
 Leaf = Annotated[bytes, msgspec.Meta(min_length=LEAF_BYTES, max_length=LEAF_BYTES)]
@@ -29,19 +33,21 @@ _PAIR = hashlib.blake2b(digest_size=LEAF_BYTES, person=b"p2psub pair")
 
 
 class Signature(msgspec.Struct, frozen=True, array_like=True):
-    """What a publisher says of a root, and the certificate by which anybody can tell that it was the publisher."""
+    """What a publisher says of a batch, and the certificate by which anybody can tell that it was the publisher."""
 
-    value: bytes
-    certificate: bytes
+    value: Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES)]
+    certificate: Annotated[bytes, msgspec.Meta(max_length=CERTIFICATE_BYTES_MAX)]
 
 
 class Seal(msgspec.Struct, frozen=True, array_like=True):
-    """Shows that an event, the one at `place` of `size`, is what its publisher signed."""
+    """Shows that an event, the one at `place` of `size`, is what its publisher signed, in a parcel or alone."""
 
     signature: Signature
     size: int
     place: int
     proof: tuple[Leaf, ...]
+    parcel: Natural | None = None
+    """The number of the parcel it was taken from; none if it is promised."""
 
 
 class Tree:
@@ -72,6 +78,11 @@ class Tree:
             needed += [level[place ^ 1] for place in known if place ^ 1 not in held and place ^ 1 < len(level)]
             known = sorted({place >> 1 for place in known})
         return tuple(needed)
+
+
+def statement_of(root: bytes, size: int, parcel: int | None) -> bytes:
+    """What is signed: a promised event cannot be put into a parcel, nor a parcel be counted anew."""
+    return root + size.to_bytes(2, "big") + (b"" if parcel is None else parcel.to_bytes(8, "big"))
 
 
 def leaf_of(content: bytes) -> Leaf:

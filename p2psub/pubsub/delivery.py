@@ -135,6 +135,10 @@ class Delivery:
             # No outcome: whoever altered it must not be the one to discharge it.
             self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason="bad_signature")
             return
+        if event.guarantee is Guarantee.AT_MOST_ONCE and not self._is_from_super_node(peer):
+            # Others hand it over in parcels, whose numbers are remembered: by both ways it would come twice.
+            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason="not_super_node")
+            return
         for missed in deliver.missed:
             self._note_missed(missed)
         if deliver.timed.age_us > self._config.horizon_us + self._config.horizon_margin_us:
@@ -143,6 +147,10 @@ class Delivery:
             outcomes = tuple((id_, self._take(peer, id_, event)) for id_ in deliver.subscriptions)
         if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
             self._step.send(peer, Delivered(event.id, outcomes))
+
+    def _is_from_super_node(self, peer: Contact) -> bool:
+        super_node = self._election.super_node
+        return peer.id == self._step.me.id or (super_node is not None and peer.id == super_node.id)
 
     def _note_missed(self, missed: Missed) -> None:
         """An owner's spool overflowed: tell the application, once, how many events it will never see."""
@@ -181,14 +189,14 @@ class Delivery:
             self._step.record(Kind.DROP, subscription=id_, reason="unsubscribed", count=len(events))
             return
         room = max(0, wanted.window - len(wanted.held_back))
-        if len(events) > room:
-            wanted.gap += len(events) - room
-            self._step.record(Kind.DROP, subscription=id_, reason="channel_full", count=len(events) - room)
-            del events[room:]
+        fitting, missing = events[:room], len(events) - room
         if wanted.status is None:
-            wanted.held_back += events
-        elif events:
-            self._hand_over(wanted, events)
+            wanted.held_back += fitting
+        elif fitting:
+            self._hand_over(wanted, fitting)
+        if missing > 0:
+            wanted.gap += missing
+            self._step.record(Kind.DROP, subscription=id_, reason="channel_full", count=missing)
 
     def _refuse_old(self, id_: SubscriptionId, event: Event) -> Outcome:
         """Older than our memory of what was handed over: it might be a second copy."""

@@ -102,12 +102,12 @@ class Matchmaking:
         is_empty = not matches and self._interests.lease_empty(ask.shard)
         self._step.send(peer, MatchSay(ask.cluster, ask.shard, ask.event.id, matches, self._tenure.claims, is_empty))
 
-    def on_match_say(self, _: Contact, say: MatchSay) -> None:
+    def on_match_say(self, peer: Contact, say: MatchSay) -> None:
         gathering = self._gathering.get(say.event)
         if gathering is None or say.shard not in gathering.shards:
             return
         if say.empty:
-            self._shards.lease(say.shard, gathering.started_us)
+            self._shards.lease(peer, say.shard, gathering.started_us)
         self._take(gathering, say.shard, list(say.matches), say.vector)
         self._finish_if_whole(gathering)
 

@@ -190,6 +190,8 @@ class Owning:
             self._attempt += 1
             missed = self._spool.missed_by(obligation.subscription for obligation in owed)
             self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(owed), missed))
+        elif timed.event.guarantee is Guarantee.AT_MOST_ONCE:
+            self._step.record(Kind.DROP, event=timed.event.id, reason="no_super_node", count=len(owed))
 
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
         """A peer speaks for its own subscriptions alone."""

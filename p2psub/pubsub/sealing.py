@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from p2psub.model.content import Event, content_hash
+from p2psub.model.content import Event, Guarantee, content_hash
 from p2psub.model.ids import NodeId
 from p2psub.model.messages.pubsub import Parcel
 from p2psub.model.rights import Rights
-from p2psub.model.seals import Signature, Tree, leaf_of, root_of
+from p2psub.model.seals import Signature, Tree, leaf_of, root_of, statement_of
 
 
 class Notary(Protocol):
     """Signs for us, and tells whether others did."""
 
-    def sign(self, root: bytes) -> Signature:
-        """Our signature over a root."""
+    def sign(self, statement: bytes) -> Signature:
+        """Our signature."""
         ...
 
-    def rights_of(self, publisher: NodeId, root: bytes, signature: Signature) -> Rights | None:
-        """What the publisher may do, as its certificate says; None if it did not sign this root."""
+    def rights_of(self, publisher: NodeId, statement: bytes, signature: Signature) -> Rights | None:
+        """What the publisher may do, as its certificate says; None if it did not sign this."""
         ...
 
 
@@ -40,9 +40,11 @@ class Sealing:
         """The hashes over a batch of our own; None if nobody signs."""
         return None if self._notary is None else Tree([leaf_of(content) for content in contents])
 
-    def sign(self, tree: Tree | None) -> Signature | None:
-        """Our signature over a batch."""
-        return None if self._notary is None or tree is None else self._notary.sign(tree.root)
+    def sign(self, tree: Tree | None, parcel: int | None = None) -> Signature | None:
+        """Our signature over a batch, or over the parcel of this number."""
+        if self._notary is None or tree is None:
+            return None
+        return self._notary.sign(statement_of(tree.root, len(tree.leaves), parcel))
 
     # Checking
 
@@ -51,10 +53,11 @@ class Sealing:
         if self._notary is None:
             return True
         seal = event.seal
-        if seal is None:
+        if seal is None or (seal.parcel is None) is not (event.guarantee is Guarantee.EFFECTIVELY_ONCE):
             return False
         root = root_of(seal.size, {seal.place: content_hash(event)}, seal.proof)
-        return self._is_signed((event,), root, seal.signature)
+        statement = None if root is None else statement_of(root, seal.size, seal.parcel)
+        return self._is_signed((event,), statement, seal.signature)
 
     def is_genuine_parcel(self, parcel: Parcel) -> bool:
         """The same for all events of a parcel, which must be of one publisher."""
@@ -65,11 +68,13 @@ class Sealing:
             return False
         hashes = map(content_hash, parcel.events)
         root = root_of(parcel.size, dict(zip(places, hashes, strict=True)), parcel.proof)
-        return self._is_signed(parcel.events, root, parcel.signature)
+        statement = None if root is None else statement_of(root, parcel.size, parcel.number)
+        return self._is_signed(parcel.events, statement, parcel.signature)
 
-    def _is_signed(self, events: Sequence[Event], root: bytes | None, signature: Signature) -> bool:
+    def _is_signed(self, events: Sequence[Event], statement: bytes | None, signature: Signature) -> bool:
         assert self._notary is not None
-        if root is None or not events:
+        if statement is None or not events:
             return False
-        rights = self._notary.rights_of(events[0].id.node, root, signature)
-        return rights is not None and all(rights.may_publish(topic) for topic in {event.topic for event in events})
+        rights = self._notary.rights_of(events[0].id.node, statement, signature)
+        topics = dict.fromkeys(event.topic for event in events)
+        return rights is not None and all(rights.may_publish(topic) for topic in topics)

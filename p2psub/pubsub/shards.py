@@ -37,9 +37,11 @@ class EmptyShards:
         self._looks[shard] = self._looks.get(shard, 0) + 1
         return self._until_us.get(shard, 0) > self._step.now
 
-    def lease(self, shard: int, asked_us: Micros) -> None:
-        """Its owner called a shard empty when we asked."""
-        self._until_us[shard] = Micros(asked_us + self._config.empty_lease_us)
+    def lease(self, peer: Contact, shard: int, asked_us: Micros) -> None:
+        """A peer called a shard empty when we asked; under the table of now it must own it."""
+        owner = self._tenure.owner_of(self._interests.shard_key(shard))
+        if owner is not None and owner.id == peer.id and self._forgotten_us < asked_us <= self._step.now:
+            self._until_us[shard] = Micros(asked_us + self._config.empty_lease_us)
 
     def forget(self) -> None:
         """A new table: what is claimed of its owners may have come to a shard that was called empty before."""
@@ -60,11 +62,8 @@ class EmptyShards:
                 self._step.send(peer, ShardEmpty(ask.cluster, ask.shard, ask.asked_us))
 
     def on_shard_empty(self, peer: Contact, say: ShardEmpty) -> None:
-        if say.cluster != self.cluster or not 0 <= say.shard < self._config.shards:
-            return
-        owner = self._tenure.owner_of(self._interests.shard_key(say.shard))
-        if owner is not None and owner.id == peer.id and self._forgotten_us < say.asked_us <= self._step.now:
-            self.lease(say.shard, say.asked_us)
+        if say.cluster == self.cluster and 0 <= say.shard < self._config.shards:
+            self.lease(peer, say.shard, say.asked_us)
 
     def tick(self) -> None:
         """Renew the leases that are much used."""

@@ -31,7 +31,7 @@ class Shipment:
         node, incarnation, _ = events[0].id
         return all(event.id.node == node and event.id.incarnation == incarnation for event in events)
 
-    def delivery(self, wants: list[tuple[SubscriptionId, list[int]]], shard: int | None) -> StreamDeliver:
+    def delivery(self, wants: list[tuple[SubscriptionId, list[int]]]) -> StreamDeliver:
         """What one peer gets: the events that any of its subscriptions wants, and who wants which."""
         needed = wants[0][1] if len(wants) == 1 else sorted({index for _, indexes in wants for index in indexes})
         index_of = {index: new for new, index in enumerate(needed)}
@@ -39,7 +39,7 @@ class Shipment:
             (id_, () if len(indexes) == len(needed) else tuple([index_of[index] for index in indexes]))
             for id_, indexes in wants
         )
-        return StreamDeliver(shard, self.part(needed), wanted)
+        return StreamDeliver(self.part(needed), wanted)
 
     def part(self, indexes: list[int]) -> Parcel:
         """Some of the events, with what leads from them to the signature."""
@@ -57,7 +57,7 @@ class Shipment:
         if signature is None or not self.leaves:
             return event
         place = self._place(index)
-        seal = Seal(signature, self.parcel.size, place, self._hashes().proof([place]))
+        seal = Seal(signature, self.parcel.size, place, self._hashes().proof([place]), self.parcel.number)
         return msgspec.structs.replace(event, seal=seal)
 
     def _place(self, index: int) -> int:

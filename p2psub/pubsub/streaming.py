@@ -71,7 +71,8 @@ class Streaming:
     def publish(self, events: list[Event]) -> tuple[PublishOutcome, ...]:
         """Take events of our own; they leave at the end of the step."""
         rights = self._permits.of(self._step.me.id)
-        refused = {topic for topic in {event.topic for event in events} if not rights.may_publish(topic)}
+        topics = dict.fromkeys(event.topic for event in events)
+        refused = {topic for topic in topics if not rights.may_publish(topic)}
         for event in self._sampling.sample(Kind.PUBLISH, events):
             self._step.record(Kind.PUBLISH, event=event.id, digest=content_hash(event), published=event)
         if refused:
@@ -103,7 +104,7 @@ class Streaming:
     def _send_parcel(self, owner: Contact, events: list[Event], contents: list[bytes]) -> None:
         self._number += 1
         tree = self._sealing.tree(contents)
-        parcel = Parcel(self._number, tuple(events), len(events), signature=self._sealing.sign(tree))
+        parcel = Parcel(self._number, tuple(events), len(events), signature=self._sealing.sign(tree, self._number))
         self._step.send(owner, Stream(parcel, () if tree is None else tree.leaves))
 
     # The owner
@@ -115,7 +116,7 @@ class Streaming:
         if parcel.places or not shipment.is_sound() or events[0].id.node != peer.id:
             self._drop("foreign_event", len(events), peer)
             return
-        if not self._is_new(parcel, peer, None, "stream"):
+        if not self._is_new(parcel, peer, None):
             return
         rights, wanted, taken = self._permits.of(peer.id), Wanted(), list[int]()
         for topic, indexes in _by_topic(events).items():
@@ -130,7 +131,7 @@ class Streaming:
         if taken:
             self._try_shards(shipment, sorted(taken), wanted)
             self._record_matches(events, taken, wanted)
-            self._hand_out(shipment, wanted, None)
+            self._hand_out(shipment, wanted)
 
     def _try_shards(self, shipment: Shipment, taken: list[int], wanted: Wanted) -> None:
         """Whoever wants these events whatever their topic: match them here, or have them matched."""
@@ -159,18 +160,18 @@ class Streaming:
         key = self._interests.shard_key(shard)
         if stream.cluster != self._shards.cluster or not self._tenure.serves(key):
             self._drop("not_owner", len(events), peer)
-        elif self._is_new(parcel, peer, shard, "shard"):
+        elif self._is_new(parcel, peer, shard):
             wanted, indexes = Wanted(), list(range(len(events)))
             self._interests.match_many(key, events, indexes, wanted)
             self._record_matches(events, indexes, wanted)
-            self._hand_out(shipment, wanted, shard)
+            self._hand_out(shipment, wanted)
 
     def _record_matches(self, events: Sequence[Event], taken: list[int], wanted: Wanted) -> None:
         for event in self._sampling.sample(Kind.MATCH, [events[index] for index in taken]):
             count = sum(events[index] is event for indexes in wanted.values() for index in indexes)
             self._step.record(Kind.MATCH, event=event.id, count=count, reason=Guarantee.AT_MOST_ONCE.value)
 
-    def _hand_out(self, shipment: Shipment, wanted: Wanted, shard: int | None) -> None:
+    def _hand_out(self, shipment: Shipment, wanted: Wanted) -> None:
         """One message to every peer of our cluster that wants some of it; what others want, by our super-node."""
         by_peer: dict[NodeId, tuple[Contact, list[tuple[SubscriptionId, list[int]]]]] = {}
         afar: dict[int, list[Obligation]] = {}
@@ -183,7 +184,7 @@ class Streaming:
             for index in indexes:
                 afar.setdefault(index, []).append(Obligation(id_, cluster))
         for contact, wants in by_peer.values():
-            self._step.send(contact, shipment.delivery(wants, shard))
+            self._step.send(contact, shipment.delivery(wants))
         for index, owed in sorted(afar.items()):
             self._owning.route(Timed(shipment.event(index), Micros(0)), owed)
 
@@ -194,20 +195,21 @@ class Streaming:
         parcel = deliver.parcel
         if not Shipment(parcel, ()).is_sound() or not self._sealing.is_genuine_parcel(parcel):
             self._drop("bad_signature", len(parcel.events), peer)
-        elif self._is_new(parcel, peer, deliver.shard, "deliver"):
-            for id_, indexes in deliver.wanted:
-                if indexes and max(indexes) >= len(parcel.events):
-                    self._drop("no_such_event", len(indexes), peer)
-                    continue
+            return
+        for id_, indexes in deliver.wanted:
+            if indexes and (max(indexes) >= len(parcel.events) or len(set(indexes)) < len(indexes)):
+                self._drop("no_such_event", len(indexes), peer)
+            elif self._is_new(parcel, peer, id_):
                 events = [parcel.events[index] for index in indexes] if indexes else list(parcel.events)
                 self._delivery.take_stream(id_, events)
 
     # All of them
 
-    def _is_new(self, parcel: Parcel, peer: Contact, shard: int | None, role: str) -> bool:
-        """Whether a parcel came from this peer, in this role, for the first time."""
+    def _is_new(self, parcel: Parcel, peer: Contact, what_for: SubscriptionId | int | None) -> bool:
+        """Whether a parcel comes for the first time: for a subscription from anybody, else from this peer."""
         first = parcel.events[0].id
-        name = (role, first.node, first.incarnation, peer.id, shard)
+        sender = None if isinstance(what_for, SubscriptionId) else peer.id
+        name = (first.node, first.incarnation, sender, what_for)
         window = self._windows.pop(name, None) or ReplayWindow()
         # Last in the order of use, so the first is who was silent for longest.
         self._windows[name] = window

@@ -375,7 +375,7 @@ class Victim:
 
     def stream(self, signer: PaperNode, *events: Event, number: int = 1) -> StreamDeliver:
         parcel = stream_of(signer.notary, *events, number=number).parcel
-        return StreamDeliver(None, parcel, ((self.subscription.id, ()),))
+        return StreamDeliver(parcel, ((self.subscription.id, ()),))
 
     async def take(self) -> tuple[int, bytes]:
         """The number and body of the next event that the application gets."""

@@ -17,7 +17,7 @@ from p2psub.model.content import Event, content_hash
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.messages.pubsub import Parcel, Stream
 from p2psub.model.rights import Rights
-from p2psub.model.seals import Seal, Signature, Tree
+from p2psub.model.seals import Seal, Signature, Tree, statement_of
 from p2psub.pubsub.sealing import Notary
 
 OVERLAY = "demo"
@@ -65,15 +65,15 @@ class PlainNotary:
         self._node = node
         self._rights = rights or Rights()
 
-    def sign(self, root: bytes) -> Signature:
-        return Signature(_stamp(self._node, root), b"")
+    def sign(self, statement: bytes) -> Signature:
+        return Signature(_stamp(self._node, statement), b"")
 
-    def rights_of(self, publisher: NodeId, root: bytes, signature: Signature) -> Rights | None:
-        return self._rights if signature.value == _stamp(publisher, root) else None
+    def rights_of(self, publisher: NodeId, statement: bytes, signature: Signature) -> Rights | None:
+        return self._rights if signature.value == _stamp(publisher, statement) else None
 
 
-def _stamp(node: NodeId, root: bytes) -> bytes:
-    return hashlib.sha256(node + root).digest()
+def _stamp(node: NodeId, statement: bytes) -> bytes:
+    return hashlib.sha256(node + statement).digest()
 
 
 # What they sign
@@ -82,7 +82,7 @@ def _stamp(node: NodeId, root: bytes) -> bytes:
 def sealed(notary: Notary, *events: Event) -> list[Event]:
     """Events of one batch, each with its seal."""
     tree = Tree([content_hash(event) for event in events])
-    signature = notary.sign(tree.root)
+    signature = notary.sign(statement_of(tree.root, len(events), None))
     return [
         msgspec.structs.replace(event, seal=Seal(signature, len(events), place, tree.proof([place])))
         for place, event in enumerate(events)
@@ -92,4 +92,5 @@ def sealed(notary: Notary, *events: Event) -> list[Event]:
 def stream_of(notary: Notary, *events: Event, number: int = 1) -> Stream:
     """Events of one parcel, as their publisher sends them."""
     tree = Tree([content_hash(event) for event in events])
-    return Stream(Parcel(number, events, len(events), signature=notary.sign(tree.root)), tree.leaves)
+    signature = notary.sign(statement_of(tree.root, len(events), number))
+    return Stream(Parcel(number, events, len(events), signature=signature), tree.leaves)

@@ -233,7 +233,6 @@ class StreamDeliver(Message, frozen=True):
     """Events for subscriptions of the receiving peer, each with the indexes of its events; none: all of them."""
 
     lane: ClassVar[Lane] = Lane.CONTENT
-    shard: int | None
     parcel: Parcel
     wanted: tuple[tuple[SubscriptionId, tuple[Natural, ...]], ...]
 

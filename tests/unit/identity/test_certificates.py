@@ -20,7 +20,6 @@ from bootstrap.authority import Authority, Issued
 from bootstrap.issuing import issue, issue_ca
 from p2psub.errors import ConfigError
 from p2psub.identity.certificates import (
-    CERTIFICATE_BYTES_MAX,
     CLAIMS_OID,
     CertificateRefused,
     Claims,
@@ -29,7 +28,7 @@ from p2psub.identity.certificates import (
     read_passport,
 )
 from p2psub.identity.keys import NodeKey, derive_node_id
-from p2psub.model.rights import RIGHTS_BYTES_MAX, Rights, check_rights
+from p2psub.model.rights import CERTIFICATE_BYTES_MAX, RIGHTS_BYTES_MAX, Rights, check_rights
 
 NOW_S = 1_800_000_000.5
 HOUR_S, DAY_S = 3600, 86_400

@@ -139,9 +139,15 @@ class Ring:
 
     def lease_shards(self) -> None:
         """Everybody knows that both shards are empty."""
-        for cores in self.members.values():
+        for place in self.members:
             for shard in range(CONFIG.pubsub.shards):
-                cores.shards.lease(shard, Micros(cores.step.now))
+                self.lease(place, shard)
+
+    def lease(self, place: int, shard: int) -> None:
+        """A member was told that a shard is empty."""
+        cores, owner = self[place], (FIRST_SHARD, SECOND_SHARD)[shard]
+        cores.step.now = Micros(cores.step.now + 1)
+        cores.shards.lease(at(owner), shard, cores.step.now)
 
     def publish(self, *commands: list[Draft], place: int = PUBLISHER) -> None:
         """A step of a publisher with these commands, and everything that follows from it."""

@@ -18,6 +18,7 @@ from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deliver, Delivered, Subscribe, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.records import Kind
 from p2psub.overlay.election import Election
 from p2psub.pubsub.delivery import Delivery
 from p2psub.pubsub.sampling import Sampling
@@ -31,6 +32,7 @@ from tests.unit.bench import (
     event_of,
     node_at,
     on_topic,
+    records_of,
     sent,
     step_at,
     tick,
@@ -64,7 +66,8 @@ class Subscriber:
 
     def deliver(self, event: Event, *missed: Missed, id_: SubscriptionId = ID) -> list[Outcome]:
         """An owner delivers; the outcomes it is told."""
-        self.core.on_deliver(OWNER, Deliver(Timed(event, Micros(0)), (id_,), missed))
+        sender = OWNER if event.guarantee is Guarantee.EFFECTIVELY_ONCE else RULER
+        self.core.on_deliver(sender, Deliver(Timed(event, Micros(0)), (id_,), missed))
         answers = [message for to, message in sent(self.step) if to == OWNER and isinstance(message, Delivered)]
         assert all(answer.event == event.id for answer in answers)
         return [outcome for answer in answers for _, outcome in answer.outcomes]
@@ -197,6 +200,18 @@ def test_full_channel_turns_at_most_once_into_a_gap() -> None:
     subscriber.deliver(straight[3])
     assert subscriber.handed_over() == [1, 4]
     assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 2, "channel_full")]
+
+
+def test_single_event_without_promise_comes_from_the_super_node_alone() -> None:
+    """Owners hand it over in parcels: by both ways it would come twice."""
+    subscriber = Subscriber()
+    subscriber.subscribe()
+    event = event_of("x", 1, guarantee=Guarantee.AT_MOST_ONCE)
+    subscriber.core.on_deliver(OWNER, Deliver(Timed(event, Micros(0)), (ID,), ()))
+    assert subscriber.handed_over() == []
+    assert [drop.reason for drop in records_of(subscriber.step, Kind.DROP)] == ["not_super_node"]
+    subscriber.deliver(event)
+    assert subscriber.handed_over() == [1]
 
 
 def test_gap_is_told_as_soon_as_there_is_room() -> None:

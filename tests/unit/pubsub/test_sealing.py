@@ -337,7 +337,7 @@ class Subscriber:
         return [outcome for _, answer in sent_of(self.step, Delivered) for outcome in answer.outcomes]
 
     def stream(self, parcel: Parcel) -> None:
-        self.cores.streaming.on_stream_deliver(OWNER, StreamDeliver(None, parcel, ((HERE.id, ()),)))
+        self.cores.streaming.on_stream_deliver(OWNER, StreamDeliver(parcel, ((HERE.id, ()),)))
 
     def handed_over(self) -> list[tuple[int, bytes]]:
         """Numbers and bodies of what the application got."""

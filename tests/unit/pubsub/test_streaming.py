@@ -126,7 +126,7 @@ def test_event_takes_two_hops_and_each_of_them_once() -> None:
     stream = stream_of(free_events(1))
     assert ring.said == [
         (PUBLISHER, OWNER, stream),
-        (OWNER, SUBSCRIBER, StreamDeliver(None, stream.parcel, ((PINNED.id, ()),))),
+        (OWNER, SUBSCRIBER, StreamDeliver(stream.parcel, ((PINNED.id, ()),))),
     ]
     assert ring.handed_over() == {PINNED.id: [1]}
     for cores in ring.members.values():
@@ -412,7 +412,7 @@ def test_wildcard_subscription_is_served_by_the_owner_of_its_shard(shard: int) -
     stream = stream_of(free_events(3))
     said = list(ring.said)
     assert (OWNER, shard_owner, StreamToShard(CLUSTER, shard, stream.parcel, stream.leaves)) in said
-    assert (shard_owner, SUBSCRIBER, StreamDeliver(shard, stream.parcel, ((record.id, ()),))) in said
+    assert (shard_owner, SUBSCRIBER, StreamDeliver(stream.parcel, ((record.id, ()),))) in said
     assert ring.handed_over() == {record.id: [1, 2, 3]}
     assert ring.records(shard_owner, Kind.MATCH) == [("at_most_once", 1)] * 3
 
@@ -433,7 +433,7 @@ def test_shards_of_the_topics_owner_are_matched_at_once() -> None:
     """Nobody is asked who is known; a peer gets one message for its subscriptions of either kind."""
     wild, pinned = wildcard_in_shard(1, SUBSCRIBER), wanted_by(on_topic(OTHER_TOPIC), 5)
     ring = Ring(wild, pinned)
-    ring[SECOND_SHARD].shards.lease(0, Micros(0))
+    ring.lease(SECOND_SHARD, 0)
     ring.publish(drafts(2, OTHER_TOPIC))
     assert [(who, to, type(message)) for who, to, message in ring.said] == [
         (PUBLISHER, SECOND_SHARD, Stream),
@@ -489,7 +489,7 @@ def test_second_copy_of_a_message_is_dropped_and_recorded(kind: type[Message]) -
     """Whatever the network repeats: nothing follows from it, and nobody gets an event twice."""
     pinned, wild = wanted_by(on_topic(TOPIC), 5), wildcard_in_shard(0, SUBSCRIBER)
     ring = Ring(pinned, wild)
-    ring[OWNER].shards.lease(1, Micros(0))
+    ring.lease(OWNER, 1)
     ring.publish(drafts(3))
     assert ring.handed_over() == {pinned.id: [1, 2, 3], wild.id: [1, 2, 3]}
     repeated = repeat(ring, kind)
@@ -576,7 +576,7 @@ def test_unsound_parcel_is_dropped_by_everybody(parcel: Parcel) -> None:
         (OWNER, PUBLISHER, Stream(parcel, leaves), "foreign_event"),
         (FIRST_SHARD, OWNER, StreamToShard(CLUSTER, 0, parcel), "foreign_event"),
         (FIRST_SHARD, OWNER, StreamToShard(CLUSTER, 0, parcel, leaves), "foreign_event"),
-        (SUBSCRIBER, OWNER, StreamDeliver(None, parcel, ((PINNED.id, ()),)), "bad_signature"),
+        (SUBSCRIBER, OWNER, StreamDeliver(parcel, ((PINNED.id, ()),)), "bad_signature"),
     ):
         ring.hear(place, peer, through_the_wire(message))
         assert ring.drops(place) == [(reason, len(parcel.events))]
@@ -599,7 +599,7 @@ def test_negative_numbers_do_not_come_through_the_wire() -> None:
     """Neither places nor indexes, sizes nor numbers: the link of whoever sends them ends."""
     parcels = [altered(places=(0, 1, -1)), altered(size=-1), altered(number=-1)]
     messages: list[Message] = [Stream(parcel) for parcel in parcels]
-    messages += [StreamDeliver(None, altered(), ((PINNED.id, (-1,)),))]
+    messages += [StreamDeliver(altered(), ((PINNED.id, (-1,)),))]
     for message in messages:
         with pytest.raises(MalformedMessage):
             through_the_wire(message)
@@ -674,7 +674,7 @@ def test_copy_of_a_stranger_does_not_keep_the_publisher_out() -> None:
     ring = Ring(PINNED)
     ring.lease_shards()
     ring.hear(OWNER, FIRST_SHARD, stream_of(free_events(1)))
-    ring.hear(SUBSCRIBER, FIRST_SHARD, StreamDeliver(None, altered(signature=None), ((PINNED.id, ()),)))
+    ring.hear(SUBSCRIBER, FIRST_SHARD, StreamDeliver(altered(signature=None), ((PINNED.id, ()),)))
     ring.hear(OWNER, PUBLISHER, stream_of(free_events(1)))
     assert ring.handed_over() == {PINNED.id: [1]}
 
@@ -684,7 +684,7 @@ def test_index_out_of_range_is_dropped(index: int) -> None:
     """For that subscription; the others of the message get their events."""
     other = wanted_by(on_topic(TOPIC), 2)
     ring = Ring(PINNED, other)
-    deliver = StreamDeliver(None, altered(), ((PINNED.id, (0, index)), (other.id, (0, 2))))
+    deliver = StreamDeliver(altered(), ((PINNED.id, (0, index)), (other.id, (0, 2))))
     ring.hear(SUBSCRIBER, OWNER, through_the_wire(deliver))
     assert ring.drops(SUBSCRIBER) == [("no_such_event", 2)]
     assert ring.handed_over() == {other.id: [1, 3]}
@@ -712,10 +712,10 @@ def test_index_out_of_range_is_dropped(index: int) -> None:
 def test_subscriber_takes_only_what_was_signed(parcel: Parcel) -> None:
     """A parcel is refused whole, with its count; the genuine one is taken afterwards all the same."""
     ring = Ring(PINNED)
-    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(None, parcel, ((PINNED.id, ()),)))
+    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(parcel, ((PINNED.id, ()),)))
     assert ring.drops(SUBSCRIBER) == [("bad_signature", 3)]
     assert ring.handed_over() == {}
-    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(None, altered(), ((PINNED.id, ()),)))
+    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(altered(), ((PINNED.id, ()),)))
     assert ring.handed_over() == {PINNED.id: [1, 2, 3]}
 
 
@@ -794,7 +794,7 @@ def test_events_before_the_verdict_are_held_back() -> None:
     ring.subscribe(PINNED, 3, status=None)
     for number in (1, 2):
         stream = stream_of(free_events(2), number)
-        ring.hear(SUBSCRIBER, OWNER, StreamDeliver(None, stream.parcel, ((PINNED.id, ()),)))
+        ring.hear(SUBSCRIBER, OWNER, StreamDeliver(stream.parcel, ((PINNED.id, ()),)))
     assert ring.handed_over() == {}
     ring.verdict(PINNED)
     assert ring.handed_over() == {PINNED.id: [1, 2, 1]}
@@ -809,6 +809,6 @@ def test_what_nobody_wants_any_more_is_dropped(end: str) -> None:
         ring.subscribe(PINNED, 10, VerdictStatus.REFUSED if end == "refused" else VerdictStatus.STABLE)
     if end == "unsubscribed":
         ring[SUBSCRIBER].delivery.unsubscribe(UnsubscribeCommand(2, PINNED.id))
-    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(None, altered(), ((PINNED.id, ()),)))
+    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(altered(), ((PINNED.id, ()),)))
     assert ring.drops(SUBSCRIBER) == [("unsubscribed", 3)]
     assert (ring.handed_over(), ring.gaps()) == ({}, [])

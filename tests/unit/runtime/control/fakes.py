@@ -123,8 +123,12 @@ class FakeSubscription:
         return item
 
 
+WHY_NOT = {"withheld": "no_right", "crowded": "outbox_full"}
+"""By the beginning of its topic, why the overlay does not take an event."""
+
+
 class FakePeer:
-    """Takes every filter that ends. Topics that begin with `secret` it refuses itself, `withheld` the overlay does."""
+    """Takes every filter that ends. Topics that begin with `secret` it refuses itself, others the overlay does."""
 
     def __init__(self, status: PeerStatus = STATUS) -> None:
         self.said = status
@@ -153,8 +157,9 @@ class FakePeer:
         return [self._publish(draft) for draft in drafts]
 
     def _publish(self, draft: Draft) -> PublishOutcome:
-        if draft.topic.startswith("withheld"):
-            return PublishOutcome(EventId(NODE.id, NODE.incarnation, 0), 0, 0, "no_right")
+        for beginning, reason in WHY_NOT.items():
+            if draft.topic.startswith(beginning):
+                return PublishOutcome(EventId(NODE.id, NODE.incarnation, 0), 0, 0, reason)
         self.published.append(draft)
         name = EventId(NODE.id, NODE.incarnation, len(self.published))
         event = Event(name, draft.topic, draft.attributes, draft.body, int(draft.retain_s * 1e6), draft.guarantee)

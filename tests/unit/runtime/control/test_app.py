@@ -102,6 +102,14 @@ async def test_publish_without_right_is_forbidden() -> None:
             assert error["reason"] == "no_right"
 
 
+async def test_publish_that_is_not_taken_is_for_later() -> None:
+    """503, with what to wait for: it is nobody's fault."""
+    async with client_of(FakePeer()) as client:
+        error = problem(await client.post("/v1/publish", json={"topic": "crowded/1"}), 503)
+    assert error["reason"] == "not_taken"
+    assert "wait until earlier events are acknowledged" in error["advice"]
+
+
 async def test_too_large_requests_are_refused() -> None:
     """413, for more bytes than a request may have and for an event that no frame would carry."""
     async with client_of(FakePeer()) as client:
