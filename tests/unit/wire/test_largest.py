@@ -26,6 +26,9 @@ from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message, casts, cluster, cube, pubsub, ring
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.places import Entry, Table, TableVersion
+from p2psub.model.rights import CERTIFICATE_BYTES_MAX
+from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, SIGNATURE_BYTES, Signature
+from p2psub.pubsub.streaming import PARCEL_BYTES_MAX
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frames
 from tests.oracles.instances import MESSAGE_CLASSES
@@ -69,10 +72,16 @@ CHANGES = (CHANGE,)
 DEED_ID = pubsub.DeedId(TIMED.event.id, bytes(8))
 DEED = pubsub.Deed(DEED_ID, TIMED, OWED, MATCHES, VECTOR, contact(1))
 
+SMALLER = Event(TIMED.event.id, "t" * 1024, {"a": "x" * (PARCEL_BYTES_MAX - 2048)})
+SIGNATURE = Signature(bytes(SIGNATURE_BYTES), bytes(CERTIFICATE_BYTES_MAX))
+PARCEL = pubsub.Parcel(BIG, (SMALLER, TIMED.event), BATCH_MAX, (1, 63), SIGNATURE, (bytes(LEAF_BYTES),) * 12)
+LEAVES = (bytes(LEAF_BYTES),) * BATCH_MAX
+
 LARGEST: list[Message] = [
     ring.Neighbourhood(NAME, contact(1), RING),
     ring.Found(NAME, BIG, contact(1), RING, BIG),
     cluster.Reign(NAME, EPOCH, Micros(BIG), RING, RING, TABLE, VERSION, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
+    cluster.Vacancy(NAME, BIG, EPOCH, TABLE),
     cluster.StreamState(NAME, EPOCH, CHANGES),
     cluster.StreamHeld(NAME, EPOCH, BIG, VECTOR),
     cluster.IndexTransfer(NAME, VERSION, node(1), BIG, BIG, BIG, CHANGES),
@@ -99,6 +108,9 @@ LARGEST: list[Message] = [
     pubsub.Routed(BIG, TIMED.event.id, OUTCOMES),
     pubsub.Deliver(TIMED, SUBS, MISSED),
     pubsub.Delivered(TIMED.event.id, OUTCOMES),
+    pubsub.Stream(PARCEL, LEAVES),
+    pubsub.StreamToShard(NAME, 1, PARCEL, LEAVES),
+    pubsub.StreamDeliver(PARCEL, tuple((sub, tuple(range(BATCH_MAX))) for sub in SUBS)),
 ]
 
 
