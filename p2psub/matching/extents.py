@@ -1,0 +1,218 @@
+"""The extent of an attribute under some predicates: every value that satisfies them all, type by type.
+
+Numbers, dates, truth values, and what order and equality say of texts, are kept exactly. What looks into a text or a
+set is kept as the predicate itself (`scans`), and applied where the values are few enough to be listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from p2psub.matching.cuts import DATES, NOTHING, NUMBERS, TEXTS, Cuts, Order, after_prefix, is_within, overlap
+from p2psub.matching.implication import entails_of_sets, entails_of_texts
+from p2psub.matching.like import Wild, items_of
+from p2psub.matching.predicates import compile_filter, is_defined, satisfies
+from p2psub.model.content import TOPIC, Filter, Moment, Operator, Predicate, Value
+
+SetValue = frozenset[int | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Values of one attribute. Without arguments: any value, or none at all."""
+
+    numbers: Cuts = (NUMBERS.bottom,)
+    texts: Cuts = (TEXTS.bottom,)
+    dates: Cuts = (DATES.bottom,)
+    bools: frozenset[bool] = frozenset([False, True])
+    sets: frozenset[SetValue] | None = None
+    """The sets there may be; None: any."""
+    scans: tuple[Predicate, ...] = ()
+    """What texts and sets must satisfy besides. Prefixes, which the cuts know, stand here as evidence only."""
+    is_nan: bool = True
+    """Whether it may be NaN."""
+    is_missing: bool = True
+    """Whether the attribute may be missing."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether surely no value is left."""
+        return replace(self, scans=()) == _EMPTY
+
+
+_EMPTY: Final = Extent(NOTHING, NOTHING, NOTHING, frozenset(), frozenset(), is_nan=False, is_missing=False)
+ANY: Final = Extent()
+ANY_TOPIC: Final = replace(_EMPTY, texts=ANY.texts)
+"""A topic is there, and is text."""
+
+
+def extent_of(attribute: str, predicates: Iterable[Predicate]) -> Extent:
+    """What satisfies all the predicates, which are about this attribute."""
+    extent = ANY_TOPIC if attribute == TOPIC else ANY
+    for predicate in predicates:
+        extent = _both(extent, _satisfying(predicate))
+    return _sifted(extent)
+
+
+def holds(outer: Extent, inner: Extent) -> bool:
+    """Whether `outer` has every value of `inner`; exact but for scans, where no may mean that we do not know."""
+    return (
+        is_within(inner.numbers, outer.numbers)
+        and is_within(inner.dates, outer.dates)
+        and inner.bools <= outer.bools
+        and inner.is_nan <= outer.is_nan
+        and inner.is_missing <= outer.is_missing
+        and _holds_texts(outer, inner)
+        and _holds_sets(outer, inner)
+    )
+
+
+def _holds_texts(outer: Extent, inner: Extent) -> bool:
+    if not is_within(inner.texts, outer.texts):
+        return False
+    listed, others = _listed(inner.texts)
+    # Listed texts of `inner` were tried on its own scans; those of `outer` must be tried here.
+    return all(
+        not others or any(entails_of_texts(known, scan) for known in inner.scans)
+        for scan in outer.scans
+        if scan.operator is not Operator.PREFIX
+    ) and all(_is_true(scan, text) for scan in outer.scans for text in listed)
+
+
+def _holds_sets(outer: Extent, inner: Extent) -> bool:
+    if inner.sets is not None:
+        return all((outer.sets is None or one in outer.sets) and _passes(outer.scans, one) for one in inner.sets)
+    return outer.sets is None and all(
+        any(entails_of_sets(known, scan) for known in inner.scans) for scan in outer.scans
+    )
+
+
+def _both(one: Extent, other: Extent) -> Extent:
+    sets = other.sets if one.sets is None else one.sets if other.sets is None else one.sets & other.sets
+    return Extent(
+        overlap(one.numbers, other.numbers),
+        overlap(one.texts, other.texts),
+        overlap(one.dates, other.dates),
+        one.bools & other.bools,
+        sets,
+        (*one.scans, *other.scans),
+        one.is_nan and other.is_nan,
+        one.is_missing and other.is_missing,
+    )
+
+
+def _sifted(extent: Extent) -> Extent:
+    """Without the listed texts and sets that fail a scan."""
+    if not extent.scans:
+        return extent
+    listed, _ = _listed(extent.texts)
+    texts = extent.texts
+    for text in listed:
+        if not _passes(extent.scans, text):
+            texts = overlap(texts, TEXTS.outside(TEXTS.point(text)))
+    sets = extent.sets
+    if sets is not None:
+        sets = frozenset(one for one in sets if _passes(extent.scans, one))
+    return replace(extent, texts=texts, sets=sets)
+
+
+def _listed(texts: Cuts) -> tuple[list[str], bool]:
+    """The texts that stand alone between two cuts, and whether there are others."""
+    pairs = list(zip(texts[::2], texts[1::2], strict=False))
+    listed = [low for low, high in pairs if high == low + "\0"]
+    return listed, len(texts) % 2 == 1 or len(listed) < len(pairs)
+
+
+def _passes(scans: Iterable[Predicate], value: Value) -> bool:
+    return all(_is_true(scan, value) for scan in scans)
+
+
+def _is_true(predicate: Predicate, value: Value) -> bool:
+    return satisfies({predicate.attribute: value}, compile_filter(Filter(((predicate,),))))
+
+
+def _satisfying(predicate: Predicate) -> Extent:
+    """Every value that satisfies one predicate."""
+    operator, constant = predicate.operator, predicate.constant
+    if not is_defined(operator, constant):
+        return _EMPTY
+    match constant:
+        case bool() if operator is Operator.EXISTS:
+            return replace(ANY, is_missing=False) if constant else replace(_EMPTY, is_missing=True)
+        case bool():
+            return replace(_EMPTY, bools=frozenset([constant is (operator is Operator.EQUAL)]))
+        case int() | float() if operator in _CUTTING:
+            return replace(_EMPTY, numbers=_CUTTING[operator](NUMBERS, constant))
+        case Moment():
+            return replace(_EMPTY, dates=_CUTTING[operator](DATES, constant))
+        case str() if operator in _CUTTING:
+            return replace(_EMPTY, texts=_CUTTING[operator](TEXTS, constant))
+        case frozenset() if operator in (Operator.IN, Operator.NOT_IN):
+            return _within(constant, operator is Operator.IN)
+        case frozenset() if operator is Operator.EQUAL:
+            return replace(_EMPTY, sets=frozenset([constant]))
+        case _:
+            return _scanning(predicate)
+
+
+def _within(members: SetValue, is_in: bool) -> Extent:
+    numbers = NUMBERS.points(sorted(member for member in members if isinstance(member, int)))
+    texts = TEXTS.points(sorted(member for member in members if isinstance(member, str)))
+    if is_in:
+        return replace(_EMPTY, numbers=numbers, texts=texts)
+    # A value must be comparable with every member, so a mixed list, like an empty one, leaves nothing.
+    if bool(numbers) == bool(texts):
+        return _EMPTY
+    if numbers:
+        return replace(_EMPTY, numbers=NUMBERS.outside(numbers))
+    return replace(_EMPTY, texts=TEXTS.outside(texts))
+
+
+def _scanning(predicate: Predicate) -> Extent:
+    operator, constant = predicate.operator, predicate.constant
+    scans = (predicate,)
+    if operator in (Operator.CONTAINS, Operator.NOT_CONTAINS):
+        return replace(_EMPTY, texts=ANY.texts if isinstance(constant, str) else NOTHING, sets=None, scans=scans)
+    if isinstance(constant, frozenset):
+        return replace(_EMPTY, sets=None, scans=scans)
+    assert isinstance(constant, str)
+    if operator is Operator.NOT_PREFIX:
+        return replace(_EMPTY, texts=TEXTS.outside(_with_prefix(constant)))
+    if operator is Operator.PREFIX:
+        return replace(_EMPTY, texts=_with_prefix(constant), scans=scans)
+    texts = _with_prefix(_literal_beginning(constant)) if operator is Operator.LIKE else ANY.texts
+    return replace(_EMPTY, texts=texts, scans=scans)
+
+
+def _with_prefix(prefix: str) -> Cuts:
+    return (prefix, *after_prefix(prefix))
+
+
+def _literal_beginning(pattern: str) -> str:
+    beginning = ""
+    for item in items_of(pattern):
+        if isinstance(item, Wild):
+            break
+        beginning += item
+    return beginning
+
+
+def _below(order: Order, constant: Value) -> Cuts:
+    return order.outside(order.from_(constant))
+
+
+def _up_to(order: Order, constant: Value) -> Cuts:
+    return order.outside(order.beyond(constant))
+
+
+_CUTTING: Final[dict[Operator, Callable[[Order, Value], Cuts]]] = {
+    Operator.LESS: _below,
+    Operator.LESS_EQUAL: _up_to,
+    Operator.GREATER: Order.beyond,
+    Operator.GREATER_EQUAL: Order.from_,
+    Operator.EQUAL: Order.point,
+    Operator.UNEQUAL: lambda order, constant: order.outside(order.point(constant)),
+}
+"""How each comparison cuts an ordered type."""
