@@ -33,6 +33,9 @@ class LinearMatcher:
         content = content_of(event)
         return [subscription for subscription, wanted in self._filters.items() if satisfies(content, wanted)]
 
+    def match_batch(self, events: Sequence[Event]) -> list[list[SubscriptionId]]:
+        return [self.match(event) for event in events]
+
     def match_many(self, events: Sequence[Event], indexes: Sequence[int], wanted: Wanted) -> None:
         contents = [(index, content_of(events[index])) for index in indexes]
         for subscription, filter_ in self._filters.items():

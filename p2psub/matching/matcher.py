@@ -27,6 +27,10 @@ class Matcher(Protocol):
         """Who wants the event, in the order of first adding."""
         ...
 
+    def match_batch(self, events: Sequence[Event]) -> list[list[SubscriptionId]]:
+        """Who wants each of the events."""
+        ...
+
     def match_many(self, events: Sequence[Event], indexes: Sequence[int], wanted: Wanted) -> None:
         """Add to `wanted` who wants which of the events at these indexes."""
         ...

@@ -131,10 +131,11 @@ def _compile_term(term: tuple[Predicate, ...]) -> tuple[Test, ...] | None:
     if not all(is_defined(predicate.operator, predicate.constant) for predicate in term):
         return None
     # The topic first: it tells most events apart.
-    return tuple(sorted(map(_compile, term), key=lambda test: test[0] != TOPIC))
+    return tuple(sorted(map(compile_predicate, term), key=lambda test: test[0] != TOPIC))
 
 
-def _compile(predicate: Predicate) -> Test:
+def compile_predicate(predicate: Predicate) -> Test:
+    """One predicate, which must be defined, ready to be tried."""
     constant = predicate.constant
     kinds, comparison = _COMPARISONS[type(constant)][predicate.operator]
     if predicate.operator is Operator.NOT_IN and isinstance(constant, frozenset):

@@ -77,7 +77,7 @@ def can_compare(value: Value, operator: Operator, constant: Value) -> bool:
             members = constant if isinstance(constant, frozenset) else frozenset()
             return bool(members) and value == value and all(family(value) == family(member) for member in members)  # noqa: PLR0124
         case "contains":
-            is_number = isinstance(constant, int | float) and not math.isnan(constant)
+            is_number = isinstance(constant, int) or (isinstance(constant, float) and not math.isnan(constant))
             return kinds in {("text", "text"), ("set", "text")} or (kinds == ("set", "number") and is_number)
         case "subset" | "proper_subset":
             return kinds == ("set", "set")

@@ -1,0 +1,165 @@
+"""Conjunctions as rows: what is filed, what becomes a span, what is left to be tried one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from p2psub.matching.axes import Axes
+from p2psub.matching.bitmaps import Bitmaps
+from p2psub.matching.buckets import Buckets, RowNumber, TriedBuckets
+from p2psub.matching.filing import Filing, Hashed, rarest
+from p2psub.matching.rows import Rows
+from p2psub.matching.sizes import Sizes
+from p2psub.matching.spans import CHECKSUM, Kind, span_of
+from p2psub.matching.store import PredicateStore, Rest
+from p2psub.model.content import TOPIC, Operator, Predicate
+
+Term = Sequence[Predicate]
+
+
+PlacedSpan = tuple[int, str, Kind, float, float]
+"""How much it lets through, roughly: a point 0, a range 1, all on one side 2; of texts, which must be tried
+besides, 3. Then attribute and kind of the axis, and both ends."""
+
+
+class Split(NamedTuple):
+    """A conjunction: spans, the most telling first, and predicates that must be tried besides."""
+
+    spans: list[PlacedSpan]
+    tried: list[Predicate]
+
+
+class Conjunctions:
+    """All rows, and every structure that leads to them."""
+
+    __slots__ = ("_sizes", "always", "axes", "bitmaps", "filing", "lacking", "rows", "store")
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+        self.rows = Rows()
+        self.store = PredicateStore()
+        self.filing = Filing(self.rows.positions, sizes.members_max)
+        self.axes = Axes(self.filing, sizes.axes_max)
+        self.bitmaps = Bitmaps(self.rows.positions, sizes)
+        self.always = Buckets("", self.rows.positions)
+        self.lacking = TriedBuckets("", self.rows.positions)
+        """Under predicates that hold where their attribute is missing."""
+
+    def file(self, term: Term) -> list[RowNumber]:
+        """The rows of a conjunction of defined predicates: mostly one, none if nothing can satisfy it."""
+        hashed = self.filing.hashed(term)
+        if hashed is not None and hashed.price < self._sizes.hashed_max:
+            return self._file_hashed(hashed, term)
+        split = self._split(term, self._sizes.slots)
+        if split is None:
+            return []
+        if split.spans:
+            return [self._file_spans(split)]
+        if hashed is not None:
+            return self._file_hashed(hashed, term)
+        if not term:
+            return [self._settle(self.rows.take((), None), self.always, None)]
+        return [self._file_tried(term)]
+
+    def _file_hashed(self, hashed: Hashed, term: Term) -> list[RowNumber]:
+        # In an owner's matcher the topic tells nothing apart; it is tried where all else was true.
+        others = [predicate for predicate in term if predicate is not hashed.predicate]
+        split = self._split(others, self._sizes.hashed_slots, but=TOPIC)
+        if split is None:
+            return []
+        return [self._settle(self._row(split), self.filing.buckets(hashed.predicate, key), key) for key in hashed.keys]
+
+    def _file_spans(self, split: Split) -> RowNumber:
+        row = self._row(split)
+        sizes: list[tuple[int, int, str]] = []
+        for _, name, kind, _, _ in split.spans:
+            attribute = self.filing.attributes[name]
+            sizes.append((attribute.present.size(attribute.axes[kind]), attribute.axes[kind], name))
+        size, axis, name = min(sizes)
+        if size < self._sizes.present_max:
+            return self._settle(row, self.filing.attributes[name].present, axis)
+        self.rows.homes[row] = self.bitmaps.file(row, self.rows.slots)
+        return row
+
+    def _file_tried(self, term: Term) -> RowNumber:
+        first = rarest(term)
+        row = self._row(Split([], [predicate for predicate in term if predicate is not first]))
+        if first.operator is Operator.EXISTS and not first.constant:
+            return self._settle(row, self.lacking, self.store.take(first))
+        return self._settle(row, self.filing.attribute(first.attribute).tried, self.store.take(first))
+
+    def _row(self, split: Split) -> RowNumber:
+        spans = [(self.axes.take(attribute, kind), low, high) for _, attribute, kind, low, high in split.spans]
+        numbers = [self.store.take(predicate) for predicate in split.tried]
+        rest: Rest | None = tuple(numbers) if len(numbers) > 1 else numbers[0] if numbers else None
+        return self.rows.take(spans, rest)
+
+    def _settle(self, row: RowNumber, home: Buckets, key: Hashable) -> RowNumber:
+        home.file(key, row)
+        self.rows.homes[row], self.rows.keys[row] = home, key
+        return row
+
+    def _split(self, term: Term, slots: int, but: str | None = None) -> Split | None:
+        """None if nothing satisfies the conjunction; `but` is an attribute that shall have no span."""
+        ends: dict[tuple[str, Kind], tuple[float, float]] = {}
+        settled: list[tuple[tuple[str, Kind], Predicate]] = []
+        tried: list[Predicate] = []
+        for predicate in term:
+            span = None if predicate.attribute == but else span_of(predicate)
+            if span is None:
+                tried.append(predicate)
+                continue
+            kind, low, high, is_exact = span
+            axis = predicate.attribute, kind
+            known = ends.get(axis)
+            if known is not None:
+                low, high = max(low, known[0]), min(high, known[1])
+                if low > high:
+                    return None
+            ends[axis] = low, high
+            if is_exact:
+                settled.append((axis, predicate))
+            else:
+                tried.append(predicate)
+        spans = [(_breadth(axis[1], low, high), *axis, low, high) for axis, (low, high) in ends.items()]
+        spans.sort()
+        if len(spans) > slots or self.axes.is_full:
+            kept = [span for span in spans if not self.axes.is_full or self.axes.number_of(span[1], span[2])]
+            spans = kept[:slots]
+            axes = {(attribute, kind) for _, attribute, kind, _, _ in spans}
+            tried += [predicate for axis, predicate in settled if axis not in axes]
+        return Split(spans, tried)
+
+    def unfile(self, row: RowNumber) -> None:
+        """Take a row out of everything."""
+        home, key, rest = self.rows.homes[row], self.rows.keys[row], self.rows.rests[row]
+        assert home is not None
+        home.unfile(key, row)
+        if isinstance(home, TriedBuckets):
+            assert isinstance(key, int)
+            self.store.drop(key)
+        for axis in self.rows.axes_of(row):
+            self.axes.drop(axis)
+        if isinstance(rest, tuple):
+            for number in rest:
+                self.store.drop(number)
+        elif rest is not None:
+            self.store.drop(rest)
+        if isinstance(home, Buckets) and not home:
+            self.filing.tidy(home.attribute)
+        self.rows.give_back(row)
+
+    def tend(self) -> None:
+        """A little upkeep, to be done with every change."""
+        for row, segment in self.bitmaps.moved(self.rows.slots):
+            self.rows.homes[row] = segment
+
+
+def _breadth(kind: Kind, low: float, high: float) -> int:
+    if kind >= CHECKSUM:
+        return 3
+    if low == high:
+        return 0
+    return 1 if low > -math.inf and high < math.inf else 2

@@ -1,0 +1,93 @@
+"""The table of conjunctions: a row each, its spans in numpy columns, the rest of what is known of it in lists."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Hashable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from p2psub.matching.buckets import RowNumber
+from p2psub.matching.kernel import Slot
+from p2psub.matching.store import Rest
+from p2psub.model.ids import SubscriptionId
+
+Holder = SubscriptionId | dict[SubscriptionId, int] | None
+"""Whose row it is: of one, or of several subscriptions with their ranks."""
+
+
+class Home(Protocol):
+    """Where a row is filed."""
+
+    def unfile(self, key: Hashable, row: RowNumber) -> None:
+        """Take the row out."""
+        ...
+
+
+class Rows:
+    """All rows. Numbers of rows that were given back are given again."""
+
+    __slots__ = ("_free", "holders", "homes", "keys", "positions", "ranks", "rests", "slots")
+
+    def __init__(self) -> None:
+        self.slots: list[Slot] = []
+        self.positions = array("i")
+        """Where in its bucket or segment a row lies."""
+        self.homes: list[Home | None] = []
+        self.keys: list[Hashable] = []
+        self.rests: list[Rest | None] = []
+        """What is left to be tried of a row once its home and its spans have let it through."""
+        self.holders: list[Holder] = []
+        self.ranks = array("q")
+        """Of the one subscription that holds the row."""
+        self._free: list[RowNumber] = []
+
+    def take(self, spans: Sequence[tuple[int, float, float]], rest: Rest | None) -> RowNumber:
+        """A row with these spans: axis, low and high."""
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = len(self.positions)
+            self.positions.append(0)
+            self.ranks.append(0)
+            self.homes.append(None)
+            self.keys.append(None)
+            self.rests.append(None)
+            self.holders.append(None)
+            if self.slots and row >= len(self.slots[0].axes):
+                self._grow(row)
+        while len(self.slots) < len(spans):
+            self.slots.append(_empty_slot(max(len(self.positions), len(self.slots[0].axes) if self.slots else 64)))
+        for number, slot in enumerate(self.slots):
+            slot.axes[row], slot.lows[row], slot.highs[row] = (
+                spans[number] if number < len(spans) else (0, -math.inf, math.inf)
+            )
+        self.rests[row] = rest
+        return row
+
+    def give_back(self, row: RowNumber) -> None:
+        """The row is nobody's."""
+        self.homes[row] = self.keys[row] = self.rests[row] = self.holders[row] = None
+        self._free.append(row)
+
+    def axes_of(self, row: RowNumber) -> list[int]:
+        """The axes on which the row has spans."""
+        return [axis for slot in self.slots if (axis := int(slot.axes[row]))]
+
+    def _grow(self, row: RowNumber) -> None:
+        capacity = row + row // 8 + 64
+        for slot in self.slots:
+            # Nobody else holds these arrays; resizing in place spares a copy of large ones.
+            slot.axes.resize(capacity, refcheck=False)
+            slot.lows.resize(capacity, refcheck=False)
+            slot.highs.resize(capacity, refcheck=False)
+
+
+def _empty_slot(capacity: int) -> Slot:
+    return Slot(
+        np.zeros(capacity, np.int16),
+        np.full(capacity, -math.inf),
+        np.full(capacity, math.inf),
+    )

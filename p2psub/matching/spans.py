@@ -1,0 +1,128 @@
+"""Predicates as spans of 64-bit floats, so that thousands of them can be compared with one value at once.
+
+Every value has a position on the axis of its attribute and kind; a value that satisfies a predicate lies inside the
+predicate's span. For numbers and dates below 2**53, and truth values, the converse holds too (`is_exact`); elsewhere a
+span only rules out: positions of huge numbers are rounded, and a text has the position of its first bytes (for order)
+or of its checksum (for equality). Rounding keeps the order, so what lies outside of the span surely fails.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+from p2psub.model.content import Moment, Operator, Predicate, Value
+
+EXACT_BELOW: Final = 2.0**53
+"""From here on, whole numbers are more than floats can tell apart."""
+_ORDER_BYTES: Final = 6
+"""Bytes of a text that fit into the 53 bits of a position."""
+
+
+Kind = int
+NUMBER: Final[Kind] = 0
+DATE: Final[Kind] = 1
+BOOL: Final[Kind] = 2
+CHECKSUM: Final[Kind] = 3
+SPELLING: Final[Kind] = 4
+KINDS: Final = 5
+"""Kinds of axes; texts have two. Plain numbers, since an enum is slow to hash and this is a hot path."""
+
+
+Span = tuple[Kind, float, float, bool]
+"""Kind of the axis, the lowest and the highest position inside, and whether it is exact."""
+
+
+KINDS_OF: Final[dict[type, tuple[Kind, ...]]] = {
+    int: (NUMBER,),
+    float: (NUMBER,),
+    Moment: (DATE,),
+    bool: (BOOL,),
+    str: (CHECKSUM, SPELLING),
+}
+"""The axes on which a value has a position."""
+
+
+def positions_of(kind: Kind, values: list[Value]) -> list[float]:
+    """Where values lie on an axis of their type."""
+    if kind == NUMBER:
+        try:
+            return list(map(float, values))  # type: ignore[arg-type]
+        except OverflowError:
+            pass
+    return list(map(_POSITIONS[kind], values))
+
+
+def span_of(predicate: Predicate) -> Span | None:
+    """The span of a predicate; None if it has none of use. The predicate must be defined."""
+    operator, constant = predicate.operator, predicate.constant
+    kind = type(constant)
+    if kind is frozenset or operator not in _SPANNING:
+        return None
+    if kind is str:
+        return _span_of_text(operator, constant)  # type: ignore[arg-type]
+    if kind is bool:
+        return (BOOL, float(constant), float(constant), True) if operator is _EQUAL else None  # type: ignore[arg-type]
+    axis = DATE if kind is Moment else NUMBER
+    at: float = constant if kind is float else _POSITIONS[axis](constant)  # type: ignore[assignment]
+    is_exact = -EXACT_BELOW < at < EXACT_BELOW
+    if operator is _EQUAL:
+        return (axis, at, at, is_exact)
+    if operator is _LESS_EQUAL or operator is _LESS:
+        return (axis, -math.inf, math.nextafter(at, -math.inf) if is_exact and operator is _LESS else at, is_exact)
+    return (axis, math.nextafter(at, math.inf) if is_exact and operator is _GREATER else at, math.inf, is_exact)
+
+
+def _span_of_text(operator: Operator, constant: str) -> Span:
+    if operator is _EQUAL:
+        at = _checksum(constant)
+        return (CHECKSUM, at, at, False)
+    written = constant.encode(errors="surrogatepass")
+    at = _spelled(written, b"\0")
+    # What fits into a position is told exactly by it, but for a text that ends from one that goes on with NUL.
+    is_exact = len(written) <= _ORDER_BYTES and b"\0" not in written
+    if operator is _PREFIX:
+        return (SPELLING, at, _spelled(written, b"\xff"), is_exact)
+    if operator is _GREATER_EQUAL or operator is _GREATER:
+        return (SPELLING, at, math.inf, is_exact and operator is _GREATER_EQUAL)
+    if operator is _LESS and is_exact:
+        return (SPELLING, -math.inf, at - 1, True)
+    return (SPELLING, -math.inf, at, False)
+
+
+# Looking a member up in its class costs more than comparing with it.
+_LESS, _LESS_EQUAL, _EQUAL = Operator.LESS, Operator.LESS_EQUAL, Operator.EQUAL
+_GREATER, _GREATER_EQUAL, _PREFIX = Operator.GREATER, Operator.GREATER_EQUAL, Operator.PREFIX
+_SPANNING: Final = (_EQUAL, _GREATER_EQUAL, _LESS_EQUAL, _LESS, _GREATER, _PREFIX)
+
+
+def _rounded(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return sys.float_info.max if number > 0 else -sys.float_info.max
+
+
+def _checksum(text: str) -> float:
+    return float(zlib.crc32(text.encode(errors="surrogatepass")))
+
+
+def _spelling(text: str) -> float:
+    return _spelled(text.encode(errors="surrogatepass"), b"\0")
+
+
+def _spelled(written: bytes, filling: bytes) -> float:
+    # UTF-8 has the order of code points.
+    return float(int.from_bytes(written[:_ORDER_BYTES].ljust(_ORDER_BYTES, filling)))
+
+
+_POSITIONS: Final[dict[Kind, Callable[[Any], float]]] = {
+    NUMBER: _rounded,
+    DATE: lambda date: _rounded(date.us),
+    BOOL: float,
+    CHECKSUM: _checksum,
+    SPELLING: _spelling,
+}
