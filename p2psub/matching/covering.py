@@ -60,9 +60,10 @@ def _term_scope(term: tuple[Predicate, ...]) -> TermScope | None:
 
 
 def _covers_term(wider: TermScope, narrower: TermScope) -> bool:
-    return all(
-        holds(extent, narrower.get(attribute) or _unrestricted(attribute)) for attribute, extent in wider.items()
-    )
+    for attribute, extent in wider.items():
+        if not holds(extent, narrower.get(attribute) or _unrestricted(attribute)):
+            return False
+    return True
 
 
 def _unrestricted(attribute: str) -> Extent:

@@ -74,6 +74,12 @@ def overlap(one: Cuts, other: Cuts) -> Cuts:
 
 def is_within(inner: Cuts, outer: Cuts) -> bool:
     """Whether all that lies inside of `inner` lies inside of `outer`."""
+    if not inner or inner == outer:
+        return True
+    if len(outer) == 2 and len(inner) == 2:
+        return bool(outer[0] <= inner[0] and inner[1] <= outer[1])
+    if not outer:
+        return False
     return overlap(inner, outer) == inner
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from p2psub.matching.cuts import DATES, NOTHING, NUMBERS, TEXTS, Cuts, Order, after_prefix, is_within, overlap
 from p2psub.matching.implication import entails_of_sets, entails_of_texts
@@ -17,6 +17,7 @@ from p2psub.matching.predicates import compile_filter, is_defined, satisfies
 from p2psub.model.content import TOPIC, Filter, Moment, Operator, Predicate, Value
 
 SetValue = frozenset[int | str]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,19 @@ _EMPTY: Final = Extent(NOTHING, NOTHING, NOTHING, frozenset(), frozenset(), is_n
 ANY: Final = Extent()
 ANY_TOPIC: Final = replace(_EMPTY, texts=ANY.texts)
 """A topic is there, and is text."""
+
+
+def only_value(extent: Extent) -> int | float | str | None:
+    """The number or text that alone is left, if one is."""
+    number, text = len(extent.numbers) == 2, len(extent.texts) == 2
+    if number == text or extent.dates or extent.bools or extent.sets != frozenset() or extent.is_missing:
+        return None
+    if text and not extent.numbers and extent.texts == TEXTS.point(extent.texts[0]):
+        return str(extent.texts[0])
+    if number and not extent.texts and extent.numbers == NUMBERS.point(extent.numbers[0][0]):
+        value: int | float = extent.numbers[0][0]
+        return value
+    return None
 
 
 def extent_of(attribute: str, predicates: Iterable[Predicate]) -> Extent:
@@ -90,17 +104,22 @@ def _holds_sets(outer: Extent, inner: Extent) -> bool:
 
 
 def _both(one: Extent, other: Extent) -> Extent:
-    sets = other.sets if one.sets is None else one.sets if other.sets is None else one.sets & other.sets
+    sets = other.sets if one.sets is None else one.sets if other.sets is None else _common(one.sets, other.sets)
     return Extent(
         overlap(one.numbers, other.numbers),
         overlap(one.texts, other.texts),
         overlap(one.dates, other.dates),
-        one.bools & other.bools,
+        _common(one.bools, other.bools),
         sets,
         (*one.scans, *other.scans),
         one.is_nan and other.is_nan,
         one.is_missing and other.is_missing,
     )
+
+
+def _common(one: frozenset[T], other: frozenset[T]) -> frozenset[T]:
+    # Extents are kept in numbers, and even an empty set that is made anew takes room.
+    return one if one <= other else other if other <= one else (one & other) or frozenset()
 
 
 def _sifted(extent: Extent) -> Extent:
@@ -114,7 +133,7 @@ def _sifted(extent: Extent) -> Extent:
             texts = overlap(texts, TEXTS.outside(TEXTS.point(text)))
     sets = extent.sets
     if sets is not None:
-        sets = frozenset(one for one in sets if _passes(extent.scans, one))
+        sets = frozenset([one for one in sets if _passes(extent.scans, one)])
     return replace(extent, texts=texts, sets=sets)
 
 

@@ -1,0 +1,231 @@
+"""The covering forest (Once 3.1): a tree's node covers its children, and holds the subscriptions with its filter.
+
+It says what is enough to forward (the roots), and whether a filter is covered already. It does not match: the engine
+does that faster without it. So it may lag behind: additions wait until somebody asks, or until there is time.
+
+A subscription is a handle with its own id. Unlike in the paper's experiment, covering never drops, merges or ends one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from p2psub.matching.covering import Scope, TermScope, scope_of
+from p2psub.matching.extents import only_value
+from p2psub.matching.printing import print_filter
+from p2psub.model.content import Filter
+from p2psub.model.ids import SubscriptionId
+
+K = TypeVar("K")
+Pin = tuple[str, str | float]
+"""An attribute that has one value in every event that a filter takes, and that value."""
+
+
+class Siblings:
+    """Nodes below one parent, or all roots; found by what they pin and restrict, since most others are out of question.
+
+    What covers a filter pins and restricts nothing that the filter does not.
+    """
+
+    __slots__ = ("_by_attributes", "_by_pin", "_loose", "_nodes")
+
+    def __init__(self) -> None:
+        self._nodes: dict[Node, None] = {}
+        self._by_pin: dict[Pin, dict[Node, None]] = {}
+        self._by_attributes: dict[frozenset[str], dict[Node, None]] = {}
+        self._loose: dict[frozenset[str], dict[Node, None]] = {}
+        """The same for those that pin nothing."""
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def add(self, node: Node) -> None:
+        self._nodes[node] = None
+        for pin in node.pins:
+            self._by_pin.setdefault(pin, {})[node] = None
+        self._by_attributes.setdefault(node.attributes, {})[node] = None
+        if not node.pins:
+            self._loose.setdefault(node.attributes, {})[node] = None
+
+    def remove(self, node: Node) -> None:
+        del self._nodes[node]
+        for pin in node.pins:
+            _drop(self._by_pin, pin, node)
+        _drop(self._by_attributes, node.attributes, node)
+        if not node.pins:
+            _drop(self._loose, node.attributes, node)
+
+    def covering(self, node: Node) -> Node | None:
+        """The first that covers the node."""
+        for known in self._may_cover(node):
+            if known.scope.covers(node.scope):
+                return known
+        return None
+
+    def covered_by(self, node: Node) -> list[Node]:
+        """All that the node covers."""
+        return [other for other in self._may_be_covered(node) if node.scope.covers(other.scope)]
+
+    def _may_cover(self, node: Node) -> Iterable[Node]:
+        for pin in node.pins:
+            # A node with two pins comes twice; that is rare, and harmless.
+            yield from self._by_pin.get(pin, ())
+        for attributes, nodes in self._loose.items():
+            if attributes <= node.attributes:
+                yield from nodes
+
+    def _may_be_covered(self, node: Node) -> Iterable[Node]:
+        if node.pins:
+            yield from self._by_pin.get(node.pins[0], ())
+            return
+        for attributes, nodes in self._by_attributes.items():
+            if node.attributes <= attributes:
+                yield from nodes
+
+
+def _drop(groups: dict[K, dict[Node, None]], name: K, node: Node) -> None:
+    del groups[name][node]
+    if not groups[name]:
+        del groups[name]
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A filter, and who wants exactly that."""
+
+    filter: Filter
+    text: str
+    scope: Scope
+    pins: tuple[Pin, ...]
+    attributes: frozenset[str]
+    """Those that every term restricts."""
+    parent: Node | None = None
+    _children: Siblings | None = None
+    subscribers: tuple[SubscriptionId, ...] | dict[SubscriptionId, None] = ()
+
+    @property
+    def children(self) -> Siblings:
+        """Most nodes have none, and need no room for them."""
+        return NONE if self._children is None else self._children
+
+    def adopt(self, child: Node) -> None:
+        """Hang a node below this one."""
+        if self._children is None:
+            self._children = Siblings()
+        self._children.add(child)
+        child.parent = self
+
+
+NONE: Final = Siblings()
+
+
+class Forest:
+    """Filters ordered by covering. One that contradicts itself takes nothing, and stands apart from all others."""
+
+    __slots__ = ("_by_subscription", "_nodes", "_waiting", "roots")
+
+    def __init__(self) -> None:
+        self.roots = Siblings()
+        self._nodes: dict[str, Node] = {}
+        """By printed filter: equal filters share a node."""
+        self._by_subscription: dict[SubscriptionId, Node] = {}
+        self._waiting: dict[SubscriptionId, Filter] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_subscription) + len(self._waiting)
+
+    def add(self, subscription: SubscriptionId, wanted: Filter) -> None:
+        """Take a subscription up, in place of one with the same id; later."""
+        self.remove(subscription)
+        self._waiting[subscription] = wanted
+
+    def remove(self, subscription: SubscriptionId) -> None:
+        """Take a subscription out; a node that nobody wants any more leaves its children to its parent."""
+        self._waiting.pop(subscription, None)
+        node = self._by_subscription.pop(subscription, None)
+        if node is not None:
+            if isinstance(node.subscribers, dict):
+                del node.subscribers[subscription]
+            else:
+                node.subscribers = ()
+            if not node.subscribers:
+                self._unlink(node)
+
+    def settle(self, at_most: int | None = None) -> int:
+        """Place what waits, or so many of it; how many are left."""
+        for subscription in list(self._waiting)[:at_most]:
+            self._place(subscription, self._waiting.pop(subscription))
+        return len(self._waiting)
+
+    def maximal(self) -> list[Filter]:
+        """Filters that together take all that anybody wants, none of them covered by another one that was seen to."""
+        self.settle()
+        return [node.filter for node in self.roots]
+
+    def is_covered(self, wanted: Filter) -> bool:
+        """Whether some filter held here is known to take all that this one takes."""
+        self.settle()
+        node = _node_of(wanted, print_filter(wanted))
+        return not node.scope.terms or self.roots.covering(node) is not None
+
+    def node_of(self, subscription: SubscriptionId) -> Node:
+        """The node of a subscription."""
+        self.settle()
+        return self._by_subscription[subscription]
+
+    def _place(self, subscription: SubscriptionId, wanted: Filter) -> None:
+        text = print_filter(wanted)
+        node = self._nodes.get(text)
+        if node is None:
+            node = self._nodes[text] = _node_of(wanted, text)
+            if node.scope.terms:
+                self._link(node, None)
+        if isinstance(node.subscribers, dict):
+            node.subscribers[subscription] = None
+        elif node.subscribers:
+            node.subscribers = dict.fromkeys((*node.subscribers, subscription))
+        else:
+            node.subscribers = (subscription,)
+        self._by_subscription[subscription] = node
+
+    def _link(self, node: Node, above: Node | None) -> None:
+        """Hang a node below the deepest that covers it, from `above` on, and below it what it covers there."""
+        node.parent, siblings = above, self.roots if above is None else above.children
+        parent = siblings.covering(node)
+        while parent is not None:
+            node.parent, siblings = parent, parent.children
+            parent = siblings.covering(node)
+        for child in siblings.covered_by(node):
+            siblings.remove(child)
+            node.adopt(child)
+        if node.parent is None:
+            self.roots.add(node)
+        else:
+            node.parent.adopt(node)
+
+    def _unlink(self, node: Node) -> None:
+        del self._nodes[node.text]
+        if not node.scope.terms:
+            return
+        (self.roots if node.parent is None else node.parent.children).remove(node)
+        for child in node.children:
+            # Some other node there may cover it too.
+            self._link(child, node.parent)
+
+
+def _node_of(wanted: Filter, text: str) -> Node:
+    scope = scope_of(wanted)
+    pins = [_pins_of(term) for term in scope.terms]
+    common = tuple(pin for pin in pins[0] if all(pin in others for others in pins[1:])) if pins else ()
+    attributes = frozenset(scope.terms[0]).intersection(*scope.terms[1:]) if scope.terms else frozenset[str]()
+    return Node(wanted, text, scope, common, attributes)
+
+
+def _pins_of(term: TermScope) -> list[Pin]:
+    values = ((attribute, only_value(extent)) for attribute, extent in term.items())
+    return [(attribute, value) for attribute, value in values if value is not None]
