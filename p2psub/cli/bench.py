@@ -21,6 +21,7 @@ from p2psub.bench.plan import FilteredPlan, LinkPlan, Owner, Plan
 from p2psub.cli.bench_tables import filtered_table, link_table
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
+from p2psub.cli.matching import bench_matching
 from p2psub.model.content import Guarantee
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ app = typer.Typer(
     help="Measure peers on this machine: real processes, TLS on loopback.",
     epilog="Exit codes: 0 fine, 1 it did not come to figures, 3 events were lost.",
 )
+
+app.command("matching")(bench_matching)
 
 OPTIONS: dict[str, Any] = {
     "events": Annotated[int, typer.Option(help="Events published in a round.")],

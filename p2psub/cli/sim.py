@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from p2psub.cli.exits import explained
+from p2psub.cli.matching import sim_matching
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 EXIT_VIOLATION = 3
 
 app = typer.Typer(no_args_is_help=True, help="Deterministic simulations.")
+app.command("matching")(sim_matching)
 
 
 @app.callback()
