@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
-from p2psub.matching.linear import LinearMatcher
+from p2psub.matching.growing import GrowingMatcher
 from p2psub.matching.matcher import Matcher, Wanted
 from p2psub.model.changes import Change
 from p2psub.model.content import Event, Subscription, SubscriptionState, keys_of
@@ -48,7 +48,7 @@ class _Index:
         if record.state is SubscriptionState.ACTIVE:
             for key in keys_of(record, self.shards):
                 if key not in self.matchers:
-                    self.matchers[key] = LinearMatcher()
+                    self.matchers[key] = GrowingMatcher()
                 self.matchers[key].add(record)
 
     def _unfile(self, record: Subscription) -> None:
