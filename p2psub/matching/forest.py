@@ -8,12 +8,13 @@ A subscription is a handle with its own id. Unlike in the paper's experiment, co
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from p2psub.matching.covering import Scope, TermScope, scope_of
-from p2psub.matching.extents import only_value
+from p2psub.matching.extents import Extent, only_value
 from p2psub.matching.printing import print_filter
 from p2psub.model.content import Filter
 from p2psub.model.ids import SubscriptionId
@@ -99,7 +100,6 @@ class Node:
     """A filter, and who wants exactly that."""
 
     filter: Filter
-    text: str
     scope: Scope
     pins: tuple[Pin, ...]
     attributes: frozenset[str]
@@ -107,6 +107,11 @@ class Node:
     parent: Node | None = None
     _children: Siblings | None = None
     subscribers: tuple[SubscriptionId, ...] | dict[SubscriptionId, None] = ()
+
+    @property
+    def text(self) -> str:
+        """The filter as text."""
+        return print_filter(self.filter)
 
     @property
     def children(self) -> Siblings:
@@ -127,12 +132,13 @@ NONE: Final = Siblings()
 class Forest:
     """Filters ordered by covering. One that contradicts itself takes nothing, and stands apart from all others."""
 
-    __slots__ = ("_by_subscription", "_nodes", "_waiting", "roots")
+    __slots__ = ("_by_subscription", "_extents", "_nodes", "_waiting", "roots")
 
     def __init__(self) -> None:
         self.roots = Siblings()
-        self._nodes: dict[str, Node] = {}
-        """By printed filter: equal filters share a node."""
+        self._nodes: dict[bytes, Node] = {}
+        """By digest of the printed filter: equal filters share a node."""
+        self._extents = Extents()
         self._by_subscription: dict[SubscriptionId, Node] = {}
         self._waiting: dict[SubscriptionId, Filter] = {}
 
@@ -170,7 +176,7 @@ class Forest:
     def is_covered(self, wanted: Filter) -> bool:
         """Whether some filter held here is known to take all that this one takes."""
         self.settle()
-        node = _node_of(wanted, print_filter(wanted))
+        node = _node_of(wanted, scope_of(wanted))
         return not node.scope.terms or self.roots.covering(node) is not None
 
     def node_of(self, subscription: SubscriptionId) -> Node:
@@ -179,10 +185,10 @@ class Forest:
         return self._by_subscription[subscription]
 
     def _place(self, subscription: SubscriptionId, wanted: Filter) -> None:
-        text = print_filter(wanted)
-        node = self._nodes.get(text)
+        digest = _digest_of(wanted)
+        node = self._nodes.get(digest)
         if node is None:
-            node = self._nodes[text] = _node_of(wanted, text)
+            node = self._nodes[digest] = _node_of(wanted, self._extents.take(scope_of(wanted)))
             if node.scope.terms:
                 self._link(node, None)
         if isinstance(node.subscribers, dict):
@@ -209,7 +215,8 @@ class Forest:
             node.parent.adopt(node)
 
     def _unlink(self, node: Node) -> None:
-        del self._nodes[node.text]
+        del self._nodes[_digest_of(node.filter)]
+        self._extents.drop(node.scope)
         if not node.scope.terms:
             return
         (self.roots if node.parent is None else node.parent.children).remove(node)
@@ -218,12 +225,44 @@ class Forest:
             self._link(child, node.parent)
 
 
-def _node_of(wanted: Filter, text: str) -> Node:
-    scope = scope_of(wanted)
+class Extents:
+    """Extents of all nodes, each held once however many filters have it (Once 3.2)."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[Extent, tuple[Extent, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def take(self, scope: Scope) -> Scope:
+        """The same scope, made of extents that are held here."""
+        return Scope(tuple({name: self._take(extent) for name, extent in term.items()} for term in scope.terms))
+
+    def drop(self, scope: Scope) -> None:
+        """A scope that was taken is not needed any more."""
+        for term in scope.terms:
+            for extent in term.values():
+                held, uses = self._known.pop(extent)
+                if uses > 1:
+                    self._known[held] = held, uses - 1
+
+    def _take(self, extent: Extent) -> Extent:
+        held, uses = self._known.get(extent, (extent, 0))
+        self._known[held] = held, uses + 1
+        return held
+
+
+def _digest_of(wanted: Filter) -> bytes:
+    return hashlib.blake2b(print_filter(wanted).encode(errors="surrogatepass"), digest_size=15).digest()
+
+
+def _node_of(wanted: Filter, scope: Scope) -> Node:
     pins = [_pins_of(term) for term in scope.terms]
     common = tuple(pin for pin in pins[0] if all(pin in others for others in pins[1:])) if pins else ()
     attributes = frozenset(scope.terms[0]).intersection(*scope.terms[1:]) if scope.terms else frozenset[str]()
-    return Node(wanted, text, scope, common, attributes)
+    return Node(wanted, scope, common, attributes)
 
 
 def _pins_of(term: TermScope) -> list[Pin]:

@@ -117,3 +117,15 @@ def test_additions_wait() -> None:
     assert forest.settle(3) == 7
     assert len(forest.roots) == 3
     assert len(forest.maximal()) == 10
+
+
+def test_what_was_removed_leaves_nothing_behind() -> None:
+    """Nodes and extents go with their last subscription."""
+    random, forest = Random(5), Forest()
+    for number in range(200):
+        forest.add(id_of(number), filter_of(random))
+    forest.settle()
+    assert len(forest._extents) < 100
+    for number in random.sample(range(200), 200):
+        forest.remove(id_of(number))
+    assert len(forest) == len(forest.roots) == len(forest._extents) == len(forest._nodes) == 0
