@@ -10,7 +10,6 @@ import enum
 import gc
 import itertools
 import resource
-import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -23,6 +22,7 @@ from p2psub.matching.linear import LinearMatcher
 from p2psub.model.content import Event, Filter
 from p2psub.model.ids import SubscriptionId
 from sims.baselines.siena import SienaPoset
+from sims.experiments.memory import bytes_of
 from sims.workloads.matching import NODE, MatchingWorkload, subscription_of
 from sims.workloads.once import OnceWorkload
 from sims.workloads.uniform import UniformWorkload
@@ -54,7 +54,7 @@ def measure(workload: Workload, subscriptions: int, share: float = 0.001, seed: 
     events = list(source.events(EVENTS))
     figures: dict[str, object] = {"workload": workload.value, "subscriptions": subscriptions}
     if subscriptions <= TRACED_MAX:
-        figures["bytes_per_subscription"] = round(_traced(lambda: _filled(ids, wanted)) / subscriptions, 1)
+        figures["bytes_per_subscription"] = round(bytes_of(lambda: _filled(ids, wanted)) / subscriptions, 1)
     before = process_time()
     engine = _filled(ids, wanted)
     figures["insert_us"] = _us(before, subscriptions)
@@ -167,16 +167,6 @@ def _forest(ids: list[SubscriptionId], wanted: list[Filter]) -> float:
     before = process_time()
     forest.settle()
     return _us(before, min(len(ids), FOREST_MAX))
-
-
-def _traced(make: Callable[[], object]) -> int:
-    gc.collect()
-    tracemalloc.start()
-    made = make()
-    held, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    del made
-    return held
 
 
 def _us(before: float, count: int) -> float:

@@ -12,7 +12,6 @@ import gc
 import hashlib
 import itertools
 import math
-import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -25,6 +24,7 @@ from p2psub.matching.linear import LinearMatcher
 from p2psub.model.content import Event, Subscription
 from p2psub.model.ids import SubscriptionId
 from sims.baselines.siena import SienaPoset
+from sims.experiments.memory import bytes_of
 from sims.workloads.matching import subscription_of
 from sims.workloads.once import OnceWorkload
 from sims.workloads.recorded import Recorded
@@ -149,7 +149,7 @@ def run_engine(name: str, plan: Plan, rounds: int = 1) -> dict[str, object]:
     if isinstance(engine, GrowingMatcher):
         figures["one_by_one"] = _one_by_one(engine, plan)
     gc.unfreeze()
-    figures["bytes"] = _bytes_of(lambda: _changed(_built(ENGINES[name], plan), plan))
+    figures["bytes"] = bytes_of(lambda: _changed(_built(ENGINES[name], plan), plan))
     return figures
 
 
@@ -165,7 +165,7 @@ def run_forest(plan: Plan) -> dict[str, float]:
     seconds = process_time() - began
     return {
         "insert_seconds": seconds,
-        "bytes": _bytes_of(lambda: _settled_forest(plan)),
+        "bytes": bytes_of(lambda: _settled_forest(plan)),
         "trees": len(forest.roots),
     }
 
@@ -214,17 +214,6 @@ def _one_by_one(engine: GrowingMatcher, plan: Plan) -> dict[str, float]:
     for event in events:
         engine.match(event)
     return {"events_per_s": len(events) / max(process_time() - began, 1e-9)}
-
-
-def _bytes_of(make: Callable[[], object]) -> int:
-    """What the thing made takes."""
-    gc.collect()
-    tracemalloc.start()
-    made = make()
-    held, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    del made
-    return held
 
 
 def _digest(found: list[list[SubscriptionId]], names: Sequence[str]) -> str:
