@@ -143,7 +143,7 @@ class Segment:
         is_live = rows >= 0
         numbers = np.where(is_live, rows, 0)
         axes = [slot.axes[numbers] for slot in slots]
-        for axis in np.unique(np.concatenate(axes)).tolist():
+        for axis in np.flatnonzero(np.bincount(np.concatenate(axes))).tolist():
             if axis:
                 lows, highs = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
                 is_asked = np.zeros(len(rows), np.bool_)

@@ -5,16 +5,18 @@ A batch of events is gone through attribute by attribute: what is done once per 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Hashable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from p2psub.matching.buckets import Bucket, RowNumber
+from p2psub.matching.buckets import Bucket
 from p2psub.matching.conjunctions import Conjunctions
 from p2psub.matching.filing import Attribute
-from p2psub.matching.kernel import Floats, Numbers, RowNumbers, narrow, narrow_one
+from p2psub.matching.kernel import Floats, Numbers, RowNumbers, distinct, narrow
 from p2psub.matching.spans import KINDS_OF, positions_of
-from p2psub.matching.store import Content, Truths
+from p2psub.matching.store import NO_REST, Content, Truths
 from p2psub.model.content import Value
 
 EventNumber = int
@@ -30,44 +32,58 @@ class Candidates:
         "_contents",
         "_events",
         "_everybody",
-        "_loose",
-        "_loose_events",
-        "_parts",
+        "_lengths",
         "_positions",
+        "_rows",
         "_truths",
     )
 
-    def __init__(self, conjunctions: Conjunctions, contents: Sequence[Content], truths: Sequence[Truths]) -> None:
+    def __init__(self, conjunctions: Conjunctions, contents: Sequence[Content]) -> None:
         self._conjunctions = conjunctions
         self._contents = contents
-        self._truths = truths
+        self._truths: list[Truths] = [{} for _ in contents]
         self._everybody: list[EventNumber] = list(range(len(contents)))
         self._positions: Floats = np.full((len(contents), conjunctions.axes.width), np.nan)
         self._positions[:, 0] = 0.0
-        # Rows that came one by one, arrays of rows for an event each, and arrays of rows beside arrays of events.
-        self._loose: list[RowNumber] = []
-        self._loose_events: list[EventNumber] = []
-        self._parts: list[RowNumbers] = []
+        # Rows one after another, with the events that they came by; then arrays of rows beside arrays of events.
+        self._rows = array("i")
         self._events: list[EventNumber] = []
+        self._lengths: list[int] = []
+        """How many of the rows came by each of the events."""
         self._blocks: list[tuple[RowNumbers, Numbers]] = []
         self._gather()
 
-    def passing(self) -> tuple[list[RowNumber], list[EventNumber]]:
+    def satisfied(self) -> tuple[Numbers, Numbers]:
+        """Rows that hold, and for which event each does."""
+        rows, events = self._compared()
+        if not rows.size:
+            return rows, events
+        rests = np.frombuffer(self._conjunctions.rows.rests, np.int32).take(rows)
+        asked = (rests != NO_REST).nonzero()[0]
+        if not asked.size:
+            return rows, events
+        keeps = np.ones(len(rows), np.bool_)
+        keeps[asked] = self._hold(rests.take(asked), events.take(asked))
+        kept = keeps.nonzero()[0]
+        return rows.take(kept), events.take(kept)
+
+    def _compared(self) -> tuple[Numbers, Numbers]:
         """Rows of which all spans hold, and for which event each; their rests are still to be tried."""
-        if self._loose:
-            self._parts.append(np.array(self._loose, np.int32))
-        if not self._parts and not self._blocks:
-            return [], []
-        slots, width = self._conjunctions.rows.slots, self._positions.shape[1]
-        rows = np.concatenate([*self._parts, *(block[0] for block in self._blocks)])
-        if len(self._contents) == 1:
-            found: list[RowNumber] = narrow_one(slots, self._positions.ravel(), rows).tolist()
-            return found, [0] * len(found)
-        lengths = [len(part) for part in self._parts[: len(self._events)]]
-        events = np.repeat(np.array(self._events, np.int64), lengths)
-        bases = np.concatenate([events, np.array(self._loose_events, np.int64), *(block[1] for block in self._blocks)])
-        passed, bases = narrow(slots, self._positions.ravel(), rows, bases * width)
-        return passed.tolist(), (bases // width).tolist()
+        rows: RowNumbers = np.frombuffer(self._rows, np.int32) if self._rows else np.empty(0, np.int32)
+        events = np.repeat(np.array(self._events, np.int64), self._lengths)
+        if self._blocks:
+            rows = np.concatenate([rows, *(block[0] for block in self._blocks)])
+            events = np.concatenate([events, *(block[1] for block in self._blocks)])
+        return narrow(self._conjunctions.rows.slots, self._positions, rows, events)
+
+    def _hold(self, rests: RowNumbers, events: Numbers) -> npt.NDArray[np.bool_]:
+        """Whether each rest holds for its event. Most come by many times, and are tried once."""
+        first, which = distinct(events << 32 | rests.view(np.uint32))
+        holds_all, found = self._conjunctions.store.holds_all, list[bool]()
+        for rest, event in zip(rests.take(first).tolist(), events.take(first).tolist(), strict=True):
+            is_true = self._truths[event].get(rest)
+            found.append(holds_all(rest, self._contents[event], self._truths[event]) if is_true is None else is_true)
+        return np.array(found).take(which)
 
     def _gather(self) -> None:
         conjunctions = self._conjunctions
@@ -152,12 +168,13 @@ class Candidates:
             self._take_for_all(bucket, found)
 
     def _take(self, bucket: Bucket, event: EventNumber) -> None:
+        self._events.append(event)
         if isinstance(bucket, int):
-            self._loose.append(bucket)
-            self._loose_events.append(event)
+            self._rows.append(bucket)
+            self._lengths.append(1)
         else:
-            self._parts.append(np.frombuffer(bucket, np.int32))
-            self._events.append(event)
+            self._rows.extend(bucket)
+            self._lengths.append(len(bucket))
 
     def _take_for_all(self, bucket: Bucket, events: Sequence[EventNumber]) -> None:
         if len(events) == 1:

@@ -13,7 +13,7 @@ from p2psub.matching.filing import Filing, Hashed, rarest
 from p2psub.matching.rows import Rows
 from p2psub.matching.sizes import Sizes
 from p2psub.matching.spans import CHECKSUM, Kind, span_of
-from p2psub.matching.store import PredicateStore, Rest
+from p2psub.matching.store import NO_REST, PredicateStore
 from p2psub.model.content import TOPIC, Operator, Predicate
 
 Term = Sequence[Predicate]
@@ -60,7 +60,7 @@ class Conjunctions:
         if hashed is not None:
             return self._file_hashed(hashed, term)
         if not term:
-            return [self._settle(self.rows.take((), None), self.always, None)]
+            return [self._settle(self.rows.take((), NO_REST), self.always, None)]
         return [self._file_tried(term)]
 
     def _file_hashed(self, hashed: Hashed, term: Term) -> list[RowNumber]:
@@ -92,9 +92,7 @@ class Conjunctions:
 
     def _row(self, split: Split) -> RowNumber:
         spans = [(self.axes.take(attribute, kind), low, high) for _, attribute, kind, low, high in split.spans]
-        numbers = [self.store.take(predicate) for predicate in split.tried]
-        rest: Rest | None = tuple(numbers) if len(numbers) > 1 else numbers[0] if numbers else None
-        return self.rows.take(spans, rest)
+        return self.rows.take(spans, self.store.take_all(split.tried))
 
     def _settle(self, row: RowNumber, home: Buckets, key: Hashable) -> RowNumber:
         home.file(key, row)
@@ -134,7 +132,7 @@ class Conjunctions:
 
     def unfile(self, row: RowNumber) -> None:
         """Take a row out of everything."""
-        home, key, rest = self.rows.homes[row], self.rows.keys[row], self.rows.rests[row]
+        home, key = self.rows.homes[row], self.rows.keys[row]
         assert home is not None
         home.unfile(key, row)
         if isinstance(home, TriedBuckets):
@@ -142,11 +140,7 @@ class Conjunctions:
             self.store.drop(key)
         for axis in self.rows.axes_of(row):
             self.axes.drop(axis)
-        if isinstance(rest, tuple):
-            for number in rest:
-                self.store.drop(number)
-        elif rest is not None:
-            self.store.drop(rest)
+        self.store.drop_all(self.rows.rests[row])
         if isinstance(home, Buckets) and not home:
             self.filing.tidy(home.attribute)
         self.rows.give_back(row)

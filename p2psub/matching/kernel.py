@@ -1,8 +1,7 @@
 """The inner loops of matching: arrays in, numbers out. A compiled kernel would replace this module and nothing else.
 
 A *row* is a conjunction. Its spans lie in *slots*: the n-th span of every row in the arrays of the n-th slot, as the
-number of an axis and two ends. Axis 0 is for rows without an n-th span: all positions on it are 0. A *pair* is a row
-that may want an event, and the event's base: where its positions begin in `positions`.
+number of an axis and two ends. Axis 0 is for rows without an n-th span: all positions on it are 0.
 """
 
 from __future__ import annotations
@@ -34,8 +33,28 @@ class Slot:
     highs: Floats
 
 
+def narrow(slots: Sequence[Slot], positions: Floats, rows: RowNumbers, events: Numbers) -> tuple[Numbers, Numbers]:
+    """Of pairs of a row and an event those where the event lies inside of the row's spans; NaN lies inside of none.
+
+    `positions` has a line per event, by axis.
+    """
+    # numpy would turn other numbers into these at each step; and it takes by number faster than by mask.
+    left: Numbers = rows.astype(np.int64)
+    width, flat = positions.shape[1], positions.ravel()
+    bases = events * width
+    for slot in slots:
+        at = flat.take(slot.axes.take(left) + bases)
+        inside = slot.lows.take(left) <= at
+        inside &= at <= slot.highs.take(left)
+        kept = inside.nonzero()[0]
+        left, bases = left.take(kept), bases.take(kept)
+        if not left.size:
+            break
+    return left, bases // width
+
+
 def narrow_one(slots: Sequence[Slot], positions: Floats, rows: RowNumbers) -> Numbers:
-    """Of the rows those inside of whose spans the positions of one event lie. NaN lies inside of none."""
+    """The same for one event, of which `positions` is the line: the rows that are left."""
     left: Numbers = rows.astype(np.int64)
     for slot in slots:
         at = positions.take(slot.axes.take(left))
@@ -47,19 +66,22 @@ def narrow_one(slots: Sequence[Slot], positions: Floats, rows: RowNumbers) -> Nu
     return left
 
 
-def narrow(slots: Sequence[Slot], positions: Floats, rows: RowNumbers, bases: Numbers) -> tuple[Numbers, Numbers]:
-    """The same for pairs of rows and events."""
-    # numpy would turn other numbers into these at each step; and it takes by number faster than by mask.
-    left: Numbers = rows.astype(np.int64)
-    for slot in slots:
-        at = positions.take(slot.axes.take(left) + bases)
-        inside = slot.lows.take(left) <= at
-        inside &= at <= slot.highs.take(left)
-        kept = inside.nonzero()[0]
-        left, bases = left.take(kept), bases.take(kept)
-        if not left.size:
-            break
-    return left, bases
+def rising(codes: Numbers) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """The order in which codes rise, and which of them in that order are the first of their kind. There must be some."""
+    order = codes.argsort()
+    sorted_ = codes.take(order)
+    is_first = np.empty(len(codes), np.bool_)
+    is_first[0] = True
+    np.not_equal(sorted_[1:], sorted_[:-1], is_first[1:])
+    return order, is_first
+
+
+def distinct(codes: Numbers) -> tuple[Numbers, Numbers]:
+    """Where each distinct code occurs, and for each code which of those it is."""
+    order, is_first = rising(codes)
+    which = np.empty(len(codes), np.int64)
+    which[order] = is_first.cumsum() - 1
+    return order[is_first], which
 
 
 def standing(failing: Words) -> Numbers:
@@ -91,7 +113,9 @@ def failing_words(edges: Floats, lows: Floats, highs: Floats, is_asked: npt.NDAr
 
 def quantiles(ends: Floats, bins_max: int) -> Floats:
     """Edges of at most so many bins, between which about as many of the ends lie each."""
-    finite = np.unique(ends[np.isfinite(ends)])
+    finite = np.sort(ends[np.isfinite(ends)])
+    # `np.unique` would load numpy's masked arrays, three megabytes.
+    finite = finite[np.append(True, finite[1:] != finite[:-1])] if finite.size else finite
     if finite.size < bins_max:
         return finite
     return finite[np.linspace(0, finite.size - 1, bins_max + 1)[1:-1].astype(np.int64)]

@@ -56,6 +56,11 @@ def positions_of(kind: Kind, values: list[Value]) -> list[float]:
     return list(map(_POSITIONS[kind], values))
 
 
+def position_of(kind: Kind, value: Value) -> float:
+    """Where one value lies."""
+    return _POSITIONS[kind](value)
+
+
 def span_of(predicate: Predicate) -> Span | None:
     """The span of a predicate; None if it has none of use. The predicate must be defined."""
     operator, constant = predicate.operator, predicate.constant

@@ -6,14 +6,17 @@ Held by type, attribute and operator, then by constant: `a = TRUE` is not `a = 1
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
+from typing import Final
 
 from p2psub.matching.predicates import Test, compile_predicate
 from p2psub.model.content import Operator, Predicate, Value
 
 PredicateNumber = int
 Content = dict[str, Value]
-Rest = PredicateNumber | tuple[PredicateNumber, ...]
-"""One predicate, or several that must all hold."""
+Rest = int
+"""The number of one predicate; or of several that must all hold, which are numbered from -2 down."""
+NO_REST: Final[Rest] = -1
 Truths = dict[Rest, bool]
 """What is known of one event already."""
 
@@ -33,7 +36,7 @@ class _Shelf(dict[Value, PredicateNumber]):
 class PredicateStore:
     """Numbers predicates; a number is given again once nobody uses it."""
 
-    __slots__ = ("_constants", "_free", "_shelf_of", "_shelves", "_tests", "_uses")
+    __slots__ = ("_constants", "_free", "_free_several", "_several", "_shelf_of", "_shelves", "_tests", "_uses")
 
     def __init__(self) -> None:
         self._shelves: dict[_ShelfName, _Shelf] = {}
@@ -43,6 +46,9 @@ class PredicateStore:
         self._constants: list[Value] = []
         self._uses = array("i")
         self._free: list[PredicateNumber] = []
+        # By -2 - rest:
+        self._several: list[tuple[PredicateNumber, ...]] = []
+        self._free_several: list[Rest] = []
 
     def __len__(self) -> int:
         return len(self._tests) - len(self._free)
@@ -82,6 +88,30 @@ class PredicateStore:
                 del self._shelves[shelf.name]
             self._free.append(number)
 
+    def take_all(self, predicates: Sequence[Predicate]) -> Rest:
+        """The number of all these together."""
+        if not predicates:
+            return NO_REST
+        if len(predicates) == 1:
+            return self.take(predicates[0])
+        numbers = tuple([self.take(predicate) for predicate in predicates])
+        if self._free_several:
+            rest = self._free_several.pop()
+            self._several[-2 - rest] = numbers
+            return rest
+        self._several.append(numbers)
+        return -1 - len(self._several)
+
+    def drop_all(self, rest: Rest) -> None:
+        """Undo `take_all`."""
+        if rest >= 0:
+            self.drop(rest)
+        elif rest != NO_REST:
+            for number in self._several[-2 - rest]:
+                self.drop(number)
+            self._several[-2 - rest] = ()
+            self._free_several.append(rest)
+
     def holds(self, number: PredicateNumber, content: Content, truths: Truths) -> bool:
         """Whether a predicate holds for an event, of which `truths` is all that was found out before."""
         known = truths.get(number)
@@ -92,18 +122,13 @@ class PredicateStore:
         return known
 
     def holds_all(self, rest: Rest, content: Content, truths: Truths) -> bool:
-        """The same for several predicates, of which it is not known yet whether all hold."""
-        if isinstance(rest, int):
+        """The same for all of a rest of which it is not known yet."""
+        if rest >= 0:
             # Most rests are one predicate. Spelt out, since this is where an event spends most of its time.
             attribute, kinds, comparison, constant = self._tests[rest]
             value = content.get(attribute)
             is_true = type(value) in kinds and bool(comparison(value, constant))
         else:
-            is_true = True
-            for number in rest:
-                known = truths.get(number)
-                if not (self.holds(number, content, truths) if known is None else known):
-                    is_true = False
-                    break
+            is_true = all(self.holds(number, content, truths) for number in self._several[-2 - rest])
         truths[rest] = is_true
         return is_true

@@ -1,0 +1,182 @@
+"""Who holds which rows: found by a subscription's id; and the rows of an equal filter, found by its digest.
+
+Neither ids nor digests are held here: the rows have them, and `Pages` leads to the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+import numpy as np
+
+from p2psub.matching.buckets import RowNumber
+from p2psub.matching.conjunctions import Conjunctions
+from p2psub.matching.kernel import Numbers, rising
+from p2psub.matching.pages import Pages
+from p2psub.matching.predicates import is_defined
+from p2psub.matching.rows import DIGEST_BYTES, NO_DIGEST
+from p2psub.model.content import Filter
+from p2psub.model.ids import SubscriptionId
+
+Rank = int
+"""Of a subscription, in the order of first adding."""
+Standing = int
+"""An event of a batch and a rank in one number, by which both are in order."""
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class Holdings:
+    """Subscriptions with their rows. Equal filters share rows; each subscription still ends by its own id."""
+
+    __slots__ = ("_by_digest", "_by_id", "_conjunctions", "_further", "_has_shared", "_idle", "ranks")
+
+    def __init__(self, conjunctions: Conjunctions) -> None:
+        self._conjunctions = conjunctions
+        self._by_id = Pages()
+        self._by_digest = Pages()
+        self._further: dict[RowNumber, tuple[RowNumber, ...]] = {}
+        """By first row of a filter that has several, the others."""
+        self._idle: dict[SubscriptionId, Rank] = {}
+        """Subscriptions without rows: nothing can satisfy them."""
+        self._has_shared = False
+        """Whether some row was ever shared; most matchers have none, and need not look."""
+        self.ranks = 0
+        """How many ranks were given."""
+
+    def __len__(self) -> int:
+        return len(self._by_id) + len(self._idle)
+
+    def hold(self, subscription: SubscriptionId, wanted: Filter, rank: Rank | None) -> None:
+        """Take up a subscription that is not held, with its rank if it had one."""
+        if rank is None:
+            rank = self.ranks
+            self.ranks += 1
+        digest = _digest_of(wanted)
+        first = self._first_row_of(digest)
+        if first is None:
+            first = self._hold_alone(subscription, wanted, rank, digest)
+        else:
+            self._join(subscription, rank, first)
+        if first is None:
+            self._idle[subscription] = rank
+        else:
+            self._by_id.put(hash(subscription), first)
+
+    def forget(self, subscription: SubscriptionId) -> Rank | None:
+        """Take a subscription out and return its rank; None if it is unknown."""
+        first = self._row_held_by(subscription)
+        if first is None:
+            return self._idle.pop(subscription, None)
+        self._by_id.take_out(hash(subscription), first)
+        table = self._conjunctions.rows
+        holder = table.holders[first]
+        if isinstance(holder, dict):
+            rank = holder.pop(subscription)
+            if len(holder) == 1:
+                [(last, rank_of_last)] = holder.items()
+                for row in (first, *self._further.get(first, ())):
+                    table.holders[row], table.ranks[row] = last, rank_of_last
+            return rank
+        rank = table.ranks[first]
+        digest = table.digest(first)
+        if digest != NO_DIGEST:
+            self._by_digest.take_out(_hash_of(digest), first)
+        for row in (first, *self._further.pop(first, ())):
+            self._conjunctions.unfile(row)
+        return rank
+
+    def holders(self, rows: Numbers, events: Numbers) -> tuple[list[Standing], list[SubscriptionId]]:
+        """Who holds the rows that want these events: in order, and each once however many of its rows do."""
+        if self._has_shared:
+            return self._sharers(rows.tolist(), (events * self.ranks).tolist())
+        if not rows.size:
+            return [], []
+        table = self._conjunctions.rows
+        standings = events * self.ranks + np.frombuffer(table.ranks, np.int64).take(rows)
+        order, is_first = rising(standings)
+        first, holders = order[is_first], table.holders
+        return standings.take(first).tolist(), [holders[row] for row in rows.take(first).tolist()]  # type: ignore[misc]
+
+    def holders_of(self, rows: list[RowNumber]) -> list[SubscriptionId]:
+        """The same for one event."""
+        table = self._conjunctions.rows
+        if self._has_shared:
+            return self._sharers(rows, [0] * len(rows))[1]
+        holders, ranks = table.holders, table.ranks
+        found: dict[Standing, SubscriptionId] = {ranks[row]: holders[row] for row in rows}  # type: ignore[misc]
+        return [found[rank] for rank in sorted(found)]
+
+    def _sharers(self, rows: list[RowNumber], bases: list[Standing]) -> tuple[list[Standing], list[SubscriptionId]]:
+        table = self._conjunctions.rows
+        found: dict[Standing, SubscriptionId] = {}
+        for row, base in zip(rows, bases, strict=True):
+            holder = table.holders[row]
+            if isinstance(holder, dict):
+                found.update((base + rank, subscription) for subscription, rank in holder.items())
+            elif holder is not None:
+                found[base + table.ranks[row]] = holder
+        standings = sorted(found)
+        return standings, [found[standing] for standing in standings]
+
+    def _hold_alone(
+        self, subscription: SubscriptionId, wanted: Filter, rank: Rank, digest: bytes | None
+    ) -> RowNumber | None:
+        """The first of its new rows, if it has any."""
+        rows: list[RowNumber] = []
+        for term in wanted.terms:
+            if all([is_defined(predicate.operator, predicate.constant) for predicate in term]):
+                rows += self._conjunctions.file(term)
+        if not rows:
+            return None
+        table = self._conjunctions.rows
+        for row in rows:
+            table.holders[row], table.ranks[row] = subscription, rank
+        first, *others = rows
+        if others:
+            self._further[first] = tuple(others)
+        table.set_digest(first, digest or NO_DIGEST)
+        if digest is not None:
+            self._by_digest.put(_hash_of(digest), first)
+        return first
+
+    def _join(self, subscription: SubscriptionId, rank: Rank, first: RowNumber) -> None:
+        """Share the rows of an equal filter."""
+        table = self._conjunctions.rows
+        holder = table.holders[first]
+        if not isinstance(holder, dict):
+            assert holder is not None
+            holder = {holder: table.ranks[first]}
+            self._has_shared = True
+            for row in (first, *self._further.get(first, ())):
+                table.holders[row] = holder
+        holder[subscription] = rank
+
+    def _first_row_of(self, digest: bytes | None) -> RowNumber | None:
+        if digest is not None:
+            for row in self._by_digest.rows(_hash_of(digest)):
+                if self._conjunctions.rows.digest(row) == digest:
+                    return row
+        return None
+
+    def _row_held_by(self, subscription: SubscriptionId) -> RowNumber | None:
+        for row in self._by_id.rows(hash(subscription)):
+            holder = self._conjunctions.rows.holders[row]
+            if subscription in holder if isinstance(holder, dict) else subscription == holder:
+                return row
+        return None
+
+
+def _digest_of(wanted: Filter) -> bytes | None:
+    """Equal for filters that are equal in the types of their constants too; None for what cannot be written."""
+    try:
+        written = _encoder.encode(wanted)
+    except (TypeError, ValueError, OverflowError):
+        # A set of numbers and texts has no order; huge numbers and broken text do not travel. They are not shared.
+        return None
+    return hashlib.blake2b(written, digest_size=DIGEST_BYTES).digest()
+
+
+def _hash_of(digest: bytes) -> int:
+    return int.from_bytes(digest[:4])
