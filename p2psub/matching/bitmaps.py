@@ -184,16 +184,23 @@ class Bitmaps:
         self.segments[-1].append(row, slots)
         return self.segments[-1]
 
-    def moved(self, slots: list[Slot]) -> Iterator[tuple[RowNumber, Segment]]:
-        """Move a few rows out of a sparse segment, if there is one; say where each went."""
+    @property
+    def is_leaving(self) -> bool:
+        """Whether some segment is moving away."""
+        return self._leaving is not None
+
+    def leave(self, segment: Segment) -> None:
+        """Begin to move a sparse segment away, unless another one still moves."""
         if self._leaving is None:
-            self._leaving = next((segment for segment in self.segments if segment.is_sparse), None)
-            if self._leaving is None:
-                return
+            self._leaving = segment
+
+    def moved(self, slots: list[Slot]) -> Iterator[tuple[RowNumber, Segment]]:
+        """Move a few rows out of the segment that is leaving; say where each went."""
+        assert self._leaving is not None
         for _ in range(self._sizes.moved):
             row = self._leaving.pop()
             if row is None:
                 self.segments.remove(self._leaving)
-                self._leaving = None
+                self._leaving = next((segment for segment in self.segments if segment.is_sparse), None)
                 return
             yield row, self.file(row, slots)

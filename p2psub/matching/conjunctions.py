@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
 
 from p2psub.matching.axes import Axes
-from p2psub.matching.bitmaps import Bitmaps
+from p2psub.matching.bitmaps import Bitmaps, Segment
 from p2psub.matching.buckets import Buckets, RowNumber, TriedBuckets
 from p2psub.matching.filing import Filing, Hashed, rarest
 from p2psub.matching.rows import Rows
@@ -24,11 +23,8 @@ PlacedSpan = tuple[int, str, Kind, float, float]
 besides, 3. Then attribute and kind of the axis, and both ends."""
 
 
-class Split(NamedTuple):
-    """A conjunction: spans, the most telling first, and predicates that must be tried besides."""
-
-    spans: list[PlacedSpan]
-    tried: list[Predicate]
+Split = tuple[list[PlacedSpan], list[Predicate]]
+"""A conjunction: spans, the most telling first, and predicates that must be tried besides."""
 
 
 class Conjunctions:
@@ -50,12 +46,12 @@ class Conjunctions:
     def file(self, term: Term) -> list[RowNumber]:
         """The rows of a conjunction of defined predicates: mostly one, none if nothing can satisfy it."""
         hashed = self.filing.hashed(term)
-        if hashed is not None and hashed.price < self._sizes.hashed_max:
+        if hashed is not None and hashed[0] < self._sizes.hashed_max:
             return self._file_hashed(hashed, term)
         split = self._split(term, self._sizes.slots)
         if split is None:
             return []
-        if split.spans:
+        if split[0]:
             return [self._file_spans(split)]
         if hashed is not None:
             return self._file_hashed(hashed, term)
@@ -65,16 +61,17 @@ class Conjunctions:
 
     def _file_hashed(self, hashed: Hashed, term: Term) -> list[RowNumber]:
         # In an owner's matcher the topic tells nothing apart; it is tried where all else was true.
-        others = [predicate for predicate in term if predicate is not hashed.predicate]
+        _, first, keys = hashed
+        others = [predicate for predicate in term if predicate is not first]
         split = self._split(others, self._sizes.hashed_slots, but=TOPIC)
         if split is None:
             return []
-        return [self._settle(self._row(split), self.filing.buckets(hashed.predicate, key), key) for key in hashed.keys]
+        return [self._settle(self._row(split), self.filing.buckets(first, key), key) for key in keys]
 
     def _file_spans(self, split: Split) -> RowNumber:
         row = self._row(split)
         sizes: list[tuple[int, int, str]] = []
-        for _, name, kind, _, _ in split.spans:
+        for _, name, kind, _, _ in split[0]:
             attribute = self.filing.attributes[name]
             sizes.append((attribute.present.size(attribute.axes[kind]), attribute.axes[kind], name))
         size, axis, name = min(sizes)
@@ -85,14 +82,15 @@ class Conjunctions:
 
     def _file_tried(self, term: Term) -> RowNumber:
         first = rarest(term)
-        row = self._row(Split([], [predicate for predicate in term if predicate is not first]))
+        row = self._row(([], [predicate for predicate in term if predicate is not first]))
         if first.operator is Operator.EXISTS and not first.constant:
             return self._settle(row, self.lacking, self.store.take(first))
         return self._settle(row, self.filing.attribute(first.attribute).tried, self.store.take(first))
 
     def _row(self, split: Split) -> RowNumber:
-        spans = [(self.axes.take(attribute, kind), low, high) for _, attribute, kind, low, high in split.spans]
-        return self.rows.take(spans, self.store.take_all(split.tried))
+        spans, tried = split
+        placed = [(self.axes.take(attribute, kind), low, high) for _, attribute, kind, low, high in spans]
+        return self.rows.take(placed, self.store.take_all(tried) if tried else NO_REST)
 
     def _settle(self, row: RowNumber, home: Buckets, key: Hashable) -> RowNumber:
         home.file(key, row)
@@ -102,33 +100,37 @@ class Conjunctions:
     def _split(self, term: Term, slots: int, but: str | None = None) -> Split | None:
         """None if nothing satisfies the conjunction; `but` is an attribute that shall have no span."""
         ends: dict[tuple[str, Kind], tuple[float, float]] = {}
-        settled: list[tuple[tuple[str, Kind], Predicate]] = []
         tried: list[Predicate] = []
         for predicate in term:
-            span = None if predicate.attribute == but else span_of(predicate)
+            attribute = predicate.attribute
+            span = None if attribute == but else span_of(predicate)
             if span is None:
                 tried.append(predicate)
                 continue
             kind, low, high, is_exact = span
-            axis = predicate.attribute, kind
-            known = ends.get(axis)
+            if not is_exact:
+                tried.append(predicate)
+            known = ends.get((attribute, kind))
             if known is not None:
                 low, high = max(low, known[0]), min(high, known[1])
                 if low > high:
                     return None
-            ends[axis] = low, high
-            if is_exact:
-                settled.append((axis, predicate))
-            else:
-                tried.append(predicate)
+            ends[attribute, kind] = low, high
         spans = [(_breadth(axis[1], low, high), *axis, low, high) for axis, (low, high) in ends.items()]
         spans.sort()
-        if len(spans) > slots or self.axes.is_full:
-            kept = [span for span in spans if not self.axes.is_full or self.axes.number_of(span[1], span[2])]
-            spans = kept[:slots]
-            axes = {(attribute, kind) for _, attribute, kind, _, _ in spans}
-            tried += [predicate for axis, predicate in settled if axis not in axes]
-        return Split(spans, tried)
+        if len(spans) <= slots and not self.axes.is_full:
+            return spans, tried
+        kept = [span for span in spans if not self.axes.is_full or self.axes.number_of(span[1], span[2])][:slots]
+        return kept, self._tried_without({(span[1], span[2]) for span in kept}, term, but)
+
+    def _tried_without(self, axes: set[tuple[str, Kind]], term: Term, but: str | None) -> list[Predicate]:
+        """What must be tried of a conjunction whose spans on other axes than these were left out."""
+        tried: list[Predicate] = []
+        for predicate in term:
+            span = None if predicate.attribute == but else span_of(predicate)
+            if span is None or not span[3] or (predicate.attribute, span[0]) not in axes:
+                tried.append(predicate)
+        return tried
 
     def unfile(self, row: RowNumber) -> None:
         """Take a row out of everything."""
@@ -140,15 +142,20 @@ class Conjunctions:
             self.store.drop(key)
         for axis in self.rows.axes_of(row):
             self.axes.drop(axis)
-        self.store.drop_all(self.rows.rests[row])
-        if isinstance(home, Buckets) and not home:
+        if self.rows.rests[row] != NO_REST:
+            self.store.drop_all(self.rows.rests[row])
+        if isinstance(home, Segment):
+            if home.is_sparse:
+                self.bitmaps.leave(home)
+        elif isinstance(home, Buckets) and not home:
             self.filing.tidy(home.attribute)
         self.rows.give_back(row)
 
     def tend(self) -> None:
         """A little upkeep, to be done with every change."""
-        for row, segment in self.bitmaps.moved(self.rows.slots):
-            self.rows.homes[row] = segment
+        if self.bitmaps.is_leaving:
+            for row, segment in self.bitmaps.moved(self.rows.slots):
+                self.rows.homes[row] = segment
 
 
 def _breadth(kind: Kind, low: float, high: float) -> int:

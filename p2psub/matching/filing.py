@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2psub.matching.buckets import Buckets, PrefixBuckets, TriedBuckets
 from p2psub.matching.spans import KINDS
@@ -51,12 +51,8 @@ class Attribute:
         return not (any(self.axes) or self.prefixes or self.tried or any(self.equal.values()))
 
 
-class Hashed(NamedTuple):
-    """A predicate by which a row can be looked up, and what that costs."""
-
-    predicate: Predicate
-    keys: tuple[Value, ...]
-    price: int
+Hashed = tuple[int, Predicate, tuple[Value, ...]]
+"""What it costs to look a row up by a predicate, and the keys under which it is then found."""
 
 
 class Filing:
@@ -89,9 +85,9 @@ class Filing:
             for predicate in term:
                 if predicate.operator in operators:
                     found = self._priced(predicate)
-                    if found is not None and (best is None or found.price < best.price):
+                    if found is not None and (best is None or found[0] < best[0]):
                         best = found
-            if best is not None and best.price < MEMBER_PRICE:
+            if best is not None and best[0] < MEMBER_PRICE:
                 break  # the others cost more, whatever their size
         return best
 
@@ -100,14 +96,14 @@ class Filing:
         if predicate.operator is _EQUAL:
             # An owner's matcher often holds one topic only, so of two that cost the same the topic is worse.
             price = self._size(predicate, constant) + (predicate.attribute == TOPIC)
-            return Hashed(predicate, (constant,), price)
+            return price, predicate, (constant,)
         if isinstance(constant, str):
-            return Hashed(predicate, (constant,), self._size(predicate, constant) + PREFIX_PRICE)
+            return self._size(predicate, constant) + PREFIX_PRICE, predicate, (constant,)
         if not isinstance(constant, frozenset) or len(constant) > self._members_max:
             return None
         # Numbers, then texts: an order that does not change between processes.
         keys = tuple(sorted(constant, key=lambda member: (isinstance(member, str), member)))
-        return Hashed(predicate, keys, sum(self._size(predicate, key) + MEMBER_PRICE for key in keys))
+        return sum(self._size(predicate, key) + MEMBER_PRICE for key in keys), predicate, keys
 
     def _size(self, predicate: Predicate, key: Value) -> int:
         attribute = self.attributes.get(predicate.attribute)

@@ -14,7 +14,7 @@ from p2psub.matching.buckets import RowNumber
 from p2psub.matching.conjunctions import Conjunctions
 from p2psub.matching.kernel import Numbers, rising
 from p2psub.matching.pages import Pages
-from p2psub.matching.predicates import is_defined
+from p2psub.matching.predicates import are_defined
 from p2psub.matching.rows import DIGEST_BYTES, NO_DIGEST
 from p2psub.model.content import Filter
 from p2psub.model.ids import SubscriptionId
@@ -126,16 +126,16 @@ class Holdings:
         """The first of its new rows, if it has any."""
         rows: list[RowNumber] = []
         for term in wanted.terms:
-            if all([is_defined(predicate.operator, predicate.constant) for predicate in term]):
+            if are_defined(term):
                 rows += self._conjunctions.file(term)
         if not rows:
             return None
         table = self._conjunctions.rows
         for row in rows:
             table.holders[row], table.ranks[row] = subscription, rank
-        first, *others = rows
-        if others:
-            self._further[first] = tuple(others)
+        first = rows[0]
+        if len(rows) > 1:
+            self._further[first] = tuple(rows[1:])
         table.set_digest(first, digest or NO_DIGEST)
         if digest is not None:
             self._by_digest.put(_hash_of(digest), first)

@@ -8,40 +8,45 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 from typing import Final
 
 from p2psub.matching.buckets import RowNumber
 
-PAGE: Final = 48
+PAGE: Final = 128
 """Entries of a page on average, at most: more take less room each, and longer to move aside."""
 _TAG: Final = (1 << 31) - 1
 """The bits of a hash that are kept. What they tell apart wrongly, whoever asks finds out by looking at the row."""
-_ROW: Final = (1 << 32) - 1
+_ROW_BITS: Final = 32
+_ROW: Final = (1 << _ROW_BITS) - 1
 
 
 class Pages:
     """Rows by hash; one hash may have several, and a row several hashes."""
 
-    __slots__ = ("_count", "_pages", "_split", "_width")
+    __slots__ = ("_count", "_mask", "_pages", "_room", "_split")
 
     def __init__(self) -> None:
         self._pages = [array("q")]
-        self._width = 1
-        """Pages before the current round of splitting, a power of two."""
+        self._mask = 0
+        """The bits of a hash that tell the page of an entry, before the current round of splitting."""
         self._split = 0
-        """Pages that this round has split."""
+        """Pages that this round has split: one bit more tells their entries apart."""
+        self._room = PAGE
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def rows(self, hash_: int) -> list[RowNumber]:
+    def rows(self, hash_: int) -> Sequence[RowNumber]:
         """The rows that may have been put under this hash: all that were, and rarely another one."""
         tag = hash_ & _TAG
         page = self._page(tag)
-        at = bisect_left(page, tag << 32)
+        at = bisect_left(page, tag << _ROW_BITS)
+        if at == len(page) or page[at] >> _ROW_BITS != tag:
+            return ()
         found: list[RowNumber] = []
-        while at < len(page) and page[at] >> 32 == tag:
+        while at < len(page) and page[at] >> _ROW_BITS == tag:
             found.append(page[at] & _ROW)
             at += 1
         return found
@@ -49,27 +54,28 @@ class Pages:
     def put(self, hash_: int, row: RowNumber) -> None:
         """Let a row be found by a hash."""
         tag = hash_ & _TAG
-        insort(self._page(tag), tag << 32 | row)
+        insort(self._page(tag), tag << _ROW_BITS | row)
         self._count += 1
-        if self._count > PAGE * len(self._pages):
+        if self._count > self._room:
             self._split_one()
 
     def take_out(self, hash_: int, row: RowNumber) -> None:
         """Undo `put`. Pages stay; what is put in later fills them."""
         tag = hash_ & _TAG
         page = self._page(tag)
-        del page[bisect_left(page, tag << 32 | row)]
+        del page[bisect_left(page, tag << _ROW_BITS | row)]
         self._count -= 1
 
     def _page(self, tag: int) -> array[int]:
-        number = tag & (self._width - 1)
-        return self._pages[tag & (2 * self._width - 1) if number < self._split else number]
+        number = tag & self._mask
+        return self._pages[number if number >= self._split else tag & (2 * self._mask + 1)]
 
     def _split_one(self) -> None:
         entries = self._pages[self._split]
-        bit = self._width << 32
+        bit = (self._mask + 1) << _ROW_BITS
         self._pages[self._split] = array("q", [entry for entry in entries if not entry & bit])
         self._pages.append(array("q", [entry for entry in entries if entry & bit]))
+        self._room += PAGE
         self._split += 1
-        if self._split == self._width:
-            self._width, self._split = 2 * self._width, 0
+        if self._split > self._mask:
+            self._mask, self._split = 2 * self._mask + 1, 0

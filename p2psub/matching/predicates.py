@@ -23,7 +23,7 @@ Values must be of exactly the types of `Value`, as the codec makes them: a subcl
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from p2psub.matching.like import Like
@@ -121,6 +121,15 @@ def is_defined(operator: Operator, constant: Value) -> bool:
     return operator in _COMPARISONS[type(constant)] and constant == constant  # noqa: PLR0124, only NaN is not itself
 
 
+def are_defined(term: Sequence[Predicate]) -> bool:
+    """The same for every predicate of a conjunction, in one call."""
+    for predicate in term:
+        constant = predicate.constant
+        if predicate.operator not in _COMPARISONS[type(constant)] or constant != constant:  # noqa: PLR0124
+            return False
+    return True
+
+
 def compile_filter(wanted: Filter) -> CompiledFilter:
     """A filter ready for `satisfies`; terms that no event can satisfy are left out."""
     terms = (_compile_term(term) for term in wanted.terms)
@@ -128,7 +137,7 @@ def compile_filter(wanted: Filter) -> CompiledFilter:
 
 
 def _compile_term(term: tuple[Predicate, ...]) -> tuple[Test, ...] | None:
-    if not all(is_defined(predicate.operator, predicate.constant) for predicate in term):
+    if not are_defined(term):
         return None
     # The topic first: it tells most events apart.
     return tuple(sorted(map(compile_predicate, term), key=lambda test: test[0] != TOPIC))

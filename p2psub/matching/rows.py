@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Hashable, Sequence
 from typing import Final, Protocol
@@ -66,16 +65,17 @@ class Rows:
                 self._grow(row)
         while len(self.slots) < len(spans):
             self.slots.append(_empty_slot(max(len(self.positions), len(self.slots[0].axes) if self.slots else 64)))
-        for number, slot in enumerate(self.slots):
-            slot.axes[row], slot.lows[row], slot.highs[row] = (
-                spans[number] if number < len(spans) else (0, -math.inf, math.inf)
-            )
+        for slot, span in zip(self.slots, spans, strict=False):
+            slot.axes[row], slot.lows[row], slot.highs[row] = span
         self.rests[row] = rest
         return row
 
     def give_back(self, row: RowNumber) -> None:
         """The row is nobody's."""
         self.homes[row] = self.keys[row] = self.holders[row] = None
+        for slot in self.slots:
+            # Where there is no span, every event has position 0.
+            slot.axes[row] = slot.lows[row] = slot.highs[row] = 0
         self._free.append(row)
 
     def digest(self, row: RowNumber) -> bytes:
@@ -100,8 +100,4 @@ class Rows:
 
 
 def _empty_slot(capacity: int) -> Slot:
-    return Slot(
-        np.zeros(capacity, np.int16),
-        np.full(capacity, -math.inf),
-        np.full(capacity, math.inf),
-    )
+    return Slot(np.zeros(capacity, np.int16), np.zeros(capacity), np.zeros(capacity))

@@ -65,23 +65,35 @@ def span_of(predicate: Predicate) -> Span | None:
     """The span of a predicate; None if it has none of use. The predicate must be defined."""
     operator, constant = predicate.operator, predicate.constant
     kind = type(constant)
-    if kind is frozenset or operator not in _SPANNING:
-        return None
+    if kind is int or kind is float:
+        return _span_of_order(NUMBER, _rounded(constant), operator)  # type: ignore[arg-type]
     if kind is str:
         return _span_of_text(operator, constant)  # type: ignore[arg-type]
-    if kind is bool:
-        return (BOOL, float(constant), float(constant), True) if operator is _EQUAL else None  # type: ignore[arg-type]
-    axis = DATE if kind is Moment else NUMBER
-    at: float = constant if kind is float else _POSITIONS[axis](constant)  # type: ignore[assignment]
+    if kind is Moment:
+        return _span_of_order(DATE, _rounded(constant.us), operator)  # type: ignore[union-attr]
+    if kind is bool and operator is _EQUAL:
+        return (BOOL, float(constant), float(constant), True)  # type: ignore[arg-type]
+    return None
+
+
+def _span_of_order(axis: Kind, at: float, operator: Operator) -> Span | None:
     is_exact = -EXACT_BELOW < at < EXACT_BELOW
+    if operator is _GREATER_EQUAL:
+        return (axis, at, _INFINITY, is_exact)
+    if operator is _LESS_EQUAL:
+        return (axis, -_INFINITY, at, is_exact)
     if operator is _EQUAL:
         return (axis, at, at, is_exact)
-    if operator is _LESS_EQUAL or operator is _LESS:
-        return (axis, -math.inf, math.nextafter(at, -math.inf) if is_exact and operator is _LESS else at, is_exact)
-    return (axis, math.nextafter(at, math.inf) if is_exact and operator is _GREATER else at, math.inf, is_exact)
+    if operator is _GREATER:
+        return (axis, math.nextafter(at, _INFINITY) if is_exact else at, _INFINITY, is_exact)
+    if operator is _LESS:
+        return (axis, -_INFINITY, math.nextafter(at, -_INFINITY) if is_exact else at, is_exact)
+    return None
 
 
-def _span_of_text(operator: Operator, constant: str) -> Span:
+def _span_of_text(operator: Operator, constant: str) -> Span | None:
+    if operator not in _SPANNING_TEXTS:
+        return None
     if operator is _EQUAL:
         at = _checksum(constant)
         return (CHECKSUM, at, at, False)
@@ -92,16 +104,17 @@ def _span_of_text(operator: Operator, constant: str) -> Span:
     if operator is _PREFIX:
         return (SPELLING, at, _spelled(written, b"\xff"), is_exact)
     if operator is _GREATER_EQUAL or operator is _GREATER:
-        return (SPELLING, at, math.inf, is_exact and operator is _GREATER_EQUAL)
+        return (SPELLING, at, _INFINITY, is_exact and operator is _GREATER_EQUAL)
     if operator is _LESS and is_exact:
-        return (SPELLING, -math.inf, at - 1, True)
-    return (SPELLING, -math.inf, at, False)
+        return (SPELLING, -_INFINITY, at - 1, True)
+    return (SPELLING, -_INFINITY, at, False)
 
 
 # Looking a member up in its class costs more than comparing with it.
 _LESS, _LESS_EQUAL, _EQUAL = Operator.LESS, Operator.LESS_EQUAL, Operator.EQUAL
 _GREATER, _GREATER_EQUAL, _PREFIX = Operator.GREATER, Operator.GREATER_EQUAL, Operator.PREFIX
-_SPANNING: Final = (_EQUAL, _GREATER_EQUAL, _LESS_EQUAL, _LESS, _GREATER, _PREFIX)
+_SPANNING_TEXTS: Final = (_PREFIX, _EQUAL, _GREATER_EQUAL, _LESS_EQUAL, _LESS, _GREATER)
+_INFINITY: Final = math.inf
 
 
 def _rounded(number: float) -> float:
