@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import Final
 
 from p2psub.matching.axes import Axes
 from p2psub.matching.bitmaps import Bitmaps, Segment
@@ -16,6 +17,7 @@ from p2psub.matching.store import NO_REST, PredicateStore
 from p2psub.model.content import TOPIC, Operator, Predicate
 
 Term = Sequence[Predicate]
+_INFINITY: Final = math.inf
 
 
 PlacedSpan = tuple[int, str, Kind, float, float]
@@ -60,10 +62,8 @@ class Conjunctions:
         return [self._file_tried(term)]
 
     def _file_hashed(self, hashed: Hashed, term: Term) -> list[RowNumber]:
-        # In an owner's matcher the topic tells nothing apart; it is tried where all else was true.
         _, first, keys = hashed
-        others = [predicate for predicate in term if predicate is not first]
-        split = self._split(others, self._sizes.hashed_slots, but=TOPIC)
+        split = self._split(term, self._sizes.hashed_slots, first)
         if split is None:
             return []
         return [self._settle(self._row(split), self.filing.buckets(first, key), key) for key in keys]
@@ -97,13 +97,16 @@ class Conjunctions:
         self.rows.homes[row], self.rows.keys[row] = home, key
         return row
 
-    def _split(self, term: Term, slots: int, but: str | None = None) -> Split | None:
-        """None if nothing satisfies the conjunction; `but` is an attribute that shall have no span."""
+    def _split(self, term: Term, slots: int, home: Predicate | None = None) -> Split | None:
+        """None if nothing satisfies the conjunction. One that has a home in a predicate needs no span for its topic."""
         ends: dict[tuple[str, Kind], tuple[float, float]] = {}
         tried: list[Predicate] = []
         for predicate in term:
+            if predicate is home:
+                continue
             attribute = predicate.attribute
-            span = None if attribute == but else span_of(predicate)
+            # In an owner's matcher the topic tells nothing apart; it is tried where all else was true.
+            span = None if home is not None and attribute == TOPIC else span_of(predicate)
             if span is None:
                 tried.append(predicate)
                 continue
@@ -116,21 +119,20 @@ class Conjunctions:
                 if low > high:
                     return None
             ends[attribute, kind] = low, high
-        spans = [(_breadth(axis[1], low, high), *axis, low, high) for axis, (low, high) in ends.items()]
+        spans: list[PlacedSpan] = []
+        for (attribute, kind), (low, high) in ends.items():
+            breadth = 3 if kind >= CHECKSUM else 0 if low == high else 1 if -_INFINITY < low and high < _INFINITY else 2
+            spans.append((breadth, attribute, kind, low, high))
         spans.sort()
         if len(spans) <= slots and not self.axes.is_full:
             return spans, tried
         kept = [span for span in spans if not self.axes.is_full or self.axes.number_of(span[1], span[2])][:slots]
-        return kept, self._tried_without({(span[1], span[2]) for span in kept}, term, but)
-
-    def _tried_without(self, axes: set[tuple[str, Kind]], term: Term, but: str | None) -> list[Predicate]:
-        """What must be tried of a conjunction whose spans on other axes than these were left out."""
-        tried: list[Predicate] = []
+        axes = {(attribute, kind) for _, attribute, kind, _, _ in kept}
         for predicate in term:
-            span = None if predicate.attribute == but else span_of(predicate)
-            if span is None or not span[3] or (predicate.attribute, span[0]) not in axes:
+            span = span_of(predicate)
+            if span is not None and span[3] and (predicate.attribute, span[0]) in ends.keys() - axes:
                 tried.append(predicate)
-        return tried
+        return kept, tried
 
     def unfile(self, row: RowNumber) -> None:
         """Take a row out of everything."""
@@ -157,10 +159,3 @@ class Conjunctions:
             for row, segment in self.bitmaps.moved(self.rows.slots):
                 self.rows.homes[row] = segment
 
-
-def _breadth(kind: Kind, low: float, high: float) -> int:
-    if kind >= CHECKSUM:
-        return 3
-    if low == high:
-        return 0
-    return 1 if low > -math.inf and high < math.inf else 2

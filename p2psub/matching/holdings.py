@@ -54,7 +54,7 @@ class Holdings:
             rank = self.ranks
             self.ranks += 1
         digest = _digest_of(wanted)
-        first = self._first_row_of(digest)
+        first = None if digest is None else self._first_row_of(digest)
         if first is None:
             first = self._hold_alone(subscription, wanted, rank, digest)
         else:
@@ -153,11 +153,10 @@ class Holdings:
                 table.holders[row] = holder
         holder[subscription] = rank
 
-    def _first_row_of(self, digest: bytes | None) -> RowNumber | None:
-        if digest is not None:
-            for row in self._by_digest.rows(_hash_of(digest)):
-                if self._conjunctions.rows.digest(row) == digest:
-                    return row
+    def _first_row_of(self, digest: bytes) -> RowNumber | None:
+        for row in self._by_digest.rows(_hash_of(digest)):
+            if self._conjunctions.rows.digest(row) == digest:
+                return row
         return None
 
     def _row_held_by(self, subscription: SubscriptionId) -> RowNumber | None:

@@ -41,7 +41,8 @@ class Pages:
     def rows(self, hash_: int) -> Sequence[RowNumber]:
         """The rows that may have been put under this hash: all that were, and rarely another one."""
         tag = hash_ & _TAG
-        page = self._page(tag)
+        number = tag & self._mask
+        page = self._pages[number if number >= self._split else tag & (2 * self._mask + 1)]
         at = bisect_left(page, tag << _ROW_BITS)
         if at == len(page) or page[at] >> _ROW_BITS != tag:
             return ()

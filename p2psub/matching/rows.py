@@ -10,7 +10,7 @@ import numpy as np
 
 from p2psub.matching.buckets import RowNumber
 from p2psub.matching.kernel import Slot
-from p2psub.matching.store import NO_REST, Rest
+from p2psub.matching.store import Rest
 from p2psub.model.ids import SubscriptionId
 
 Holder = SubscriptionId | dict[SubscriptionId, int] | None
@@ -48,34 +48,28 @@ class Rows:
         self._digests = bytearray()
         self._free: list[RowNumber] = []
 
+    def __len__(self) -> int:
+        """How many rows are taken."""
+        return len(self.positions) - len(self._free)
+
     def take(self, spans: Sequence[tuple[int, float, float]], rest: Rest) -> RowNumber:
         """A row with these spans: axis, low and high."""
-        if self._free:
-            row = self._free.pop()
-        else:
-            row = len(self.positions)
-            self.positions.append(0)
-            self.ranks.append(0)
-            self.homes.append(None)
-            self.keys.append(None)
-            self.rests.append(NO_REST)
-            self.holders.append(None)
-            self._digests += NO_DIGEST
-            if self.slots and row >= len(self.slots[0].axes):
-                self._grow(row)
-        while len(self.slots) < len(spans):
-            self.slots.append(_empty_slot(max(len(self.positions), len(self.slots[0].axes) if self.slots else 64)))
-        for slot, span in zip(self.slots, spans, strict=False):
+        if not self._free:
+            self._grow(len(self.positions) // 16 + 16)
+        row = self._free.pop()
+        slots = self.slots
+        while len(slots) < len(spans):
+            slots.append(_empty_slot(len(self.positions)))
+        for slot, span in zip(slots, spans, strict=False):
             slot.axes[row], slot.lows[row], slot.highs[row] = span
+        for slot in slots[len(spans) :]:
+            slot.axes[row] = slot.lows[row] = slot.highs[row] = 0
         self.rests[row] = rest
         return row
 
     def give_back(self, row: RowNumber) -> None:
         """The row is nobody's."""
         self.homes[row] = self.keys[row] = self.holders[row] = None
-        for slot in self.slots:
-            # Where there is no span, every event has position 0.
-            slot.axes[row] = slot.lows[row] = slot.highs[row] = 0
         self._free.append(row)
 
     def digest(self, row: RowNumber) -> bytes:
@@ -88,15 +82,23 @@ class Rows:
 
     def axes_of(self, row: RowNumber) -> list[int]:
         """The axes on which the row has spans."""
-        return [axis for slot in self.slots if (axis := int(slot.axes[row]))]
+        return [axis for slot in self.slots if (axis := slot.axes.item(row))]
 
-    def _grow(self, row: RowNumber) -> None:
-        capacity = row + row // 8 + 64
+    def _grow(self, more: int) -> None:
+        """Make room for more rows, many at a time: so it costs each of them little."""
+        size = len(self.positions)
+        self._free += range(size + more - 1, size - 1, -1)
+        nothing = [None] * more
+        self.homes += nothing
+        self.keys += nothing
+        self.holders += nothing
+        for numbers in (self.positions, self.rests, self.ranks):
+            numbers.extend([0] * more)
+        self._digests += bytes(DIGEST_BYTES * more)
         for slot in self.slots:
             # Nobody else holds these arrays; resizing in place spares a copy of large ones.
-            slot.axes.resize(capacity, refcheck=False)
-            slot.lows.resize(capacity, refcheck=False)
-            slot.highs.resize(capacity, refcheck=False)
+            for column in (slot.axes, slot.lows, slot.highs):
+                column.resize(size + more, refcheck=False)
 
 
 def _empty_slot(capacity: int) -> Slot:

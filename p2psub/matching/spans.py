@@ -20,6 +20,8 @@ EXACT_BELOW: Final = 2.0**53
 """From here on, whole numbers are more than floats can tell apart."""
 _ORDER_BYTES: Final = 6
 """Bytes of a text that fit into the 53 bits of a position."""
+_AFTER: Final = [float(256 ** (_ORDER_BYTES - length) - 1) for length in range(_ORDER_BYTES + 1)]
+"""By length of a text, how far the last that begin with it lie behind it."""
 
 
 Kind = int
@@ -66,7 +68,11 @@ def span_of(predicate: Predicate) -> Span | None:
     operator, constant = predicate.operator, predicate.constant
     kind = type(constant)
     if kind is int or kind is float:
-        return _span_of_order(NUMBER, _rounded(constant), operator)  # type: ignore[arg-type]
+        try:
+            at = float(constant)  # type: ignore[arg-type]
+        except OverflowError:
+            at = _rounded(constant)  # type: ignore[arg-type]
+        return _span_of_order(NUMBER, at, operator)
     if kind is str:
         return _span_of_text(operator, constant)  # type: ignore[arg-type]
     if kind is Moment:
@@ -98,11 +104,11 @@ def _span_of_text(operator: Operator, constant: str) -> Span | None:
         at = _checksum(constant)
         return (CHECKSUM, at, at, False)
     written = constant.encode(errors="surrogatepass")
-    at = _spelled(written, b"\0")
+    at = _spelled(written)
     # What fits into a position is told exactly by it, but for a text that ends from one that goes on with NUL.
     is_exact = len(written) <= _ORDER_BYTES and b"\0" not in written
     if operator is _PREFIX:
-        return (SPELLING, at, _spelled(written, b"\xff"), is_exact)
+        return (SPELLING, at, at + _AFTER[min(len(written), _ORDER_BYTES)], is_exact)
     if operator is _GREATER_EQUAL or operator is _GREATER:
         return (SPELLING, at, _INFINITY, is_exact and operator is _GREATER_EQUAL)
     if operator is _LESS and is_exact:
@@ -129,12 +135,12 @@ def _checksum(text: str) -> float:
 
 
 def _spelling(text: str) -> float:
-    return _spelled(text.encode(errors="surrogatepass"), b"\0")
+    return _spelled(text.encode(errors="surrogatepass"))
 
 
-def _spelled(written: bytes, filling: bytes) -> float:
+def _spelled(written: bytes) -> float:
     # UTF-8 has the order of code points.
-    return float(int.from_bytes(written[:_ORDER_BYTES].ljust(_ORDER_BYTES, filling)))
+    return float(int.from_bytes(written[:_ORDER_BYTES].ljust(_ORDER_BYTES, b"\0")))
 
 
 _POSITIONS: Final[dict[Kind, Callable[[Any], float]]] = {
