@@ -1,0 +1,95 @@
+"""What the analysis reads: traces as three flat tables, sorted and compacted.
+
+Names of 20 bytes are replaced by small numbers, so that 10^8 records can be grouped and joined cheaply and exactly:
+
+    node       number of a peer                    -> table `nodes`
+    process    number of one start of a peer       -> table `processes`
+    key        process << KEY_BITS | sequence: an event, a subscription or a cast
+
+Numbers hold within one compaction; whatever a person reads names the peer in hex.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+KEY_BITS: Final = 36
+"""Of a key's 63 bits: 2**36 events of one start of a peer, 2**27 starts."""
+
+
+def _table(**columns: DataType) -> StructType:
+    return StructType([StructField(name, type_) for name, type_ in columns.items()])
+
+
+NODES: Final = _table(
+    node=IntegerType(),
+    id=StringType(),  # 40 hex digits
+)
+
+PROCESSES: Final = _table(
+    process=IntegerType(),
+    node=IntegerType(),
+    incarnation=LongType(),
+    records=LongType(),  # how many were read; 0: others speak of it, but it left no trace
+    first_sequence=LongType(),
+    last_sequence=LongType(),
+    first_us=LongType(),
+    last_us=LongType(),
+    is_closed=BooleanType(),  # ended with a `close` record; else it was cut, and what followed is unknown
+    missing=LongType(),  # records between the first and the last that are not there
+)
+
+RECORDS: Final = _table(
+    kind=StringType(),  # the partition: a question reads the kinds it is about
+    node=IntegerType(),
+    process=IntegerType(),
+    sequence=LongType(),
+    wall_us=LongType(),
+    ticks=IntegerType(),
+    cluster=StringType(),
+    epoch_counter=LongType(),
+    epoch_process=IntegerType(),
+    event=LongType(),  # key
+    subscription=LongType(),  # key
+    cast=LongType(),  # key
+    peer=IntegerType(),  # node
+    change=StringType(),  # name of a numbered change, equal when the changes are
+    vector=StringType(),  # JSON
+    prefix=StringType(),
+    reason=StringType(),
+    count=LongType(),
+    copies=IntegerType(),
+    hops=IntegerType(),
+    digest=BinaryType(),
+    topic=StringType(),  # of `published`
+    guarantee=StringType(),  # of `published`
+    retain_us=LongType(),  # of `published`
+    published=StringType(),  # JSON of the event
+    version=LongType(),  # of `subscribed`
+    state=StringType(),  # of `subscribed`
+    subscribed=StringType(),  # JSON of the subscription
+)
+
+VIOLATIONS: Final = _table(
+    invariant=StringType(),  # S1 ... S13, liveness, conservation, trace
+    verdict=StringType(),  # violated, or unknown where a cut tail may hold the answer
+    text=StringType(),  # what is wrong, for a person
+    wall_us=LongType(),
+    process=IntegerType(),  # with `sequence`: the record that shows it
+    sequence=LongType(),
+    event=LongType(),
+    subscription=LongType(),
+    cast=LongType(),
+    cluster=StringType(),
+)
