@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from p2psub.config import PubSubConfig
 from p2psub.matching.matcher import Wanted
+from p2psub.model.batches import batches_of
 from p2psub.model.content import Event, Guarantee, Timed, content_bytes, content_hash
 from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
@@ -31,6 +32,9 @@ from p2psub.pubsub.tenure import Tenure
 
 PARCEL_BYTES_MAX = 128 * 1024
 """With one more event, the largest, it is well below what a frame takes."""
+
+_WANTS_MAX = 1 << 12
+"""Subscriptions of one peer that share a message."""
 
 _WINDOWS_MAX = 1 << 14
 """Streams whose numbers are remembered. Links repeat nothing, so it is a second guard that forgets here."""
@@ -184,7 +188,8 @@ class Streaming:
             for index in indexes:
                 afar.setdefault(index, []).append(Obligation(id_, cluster))
         for contact, wants in by_peer.values():
-            self._step.send(contact, shipment.delivery(wants))
+            for some in batches_of(wants, weight_of_want, _WANTS_MAX):
+                self._step.send(contact, shipment.delivery(some))
         for index, owed in sorted(afar.items()):
             self._owning.route(Timed(shipment.event(index), Micros(0)), owed)
 
@@ -222,6 +227,11 @@ class Streaming:
 
     def _drop(self, reason: str, count: int, peer: Contact | None = None) -> None:
         self._step.record(Kind.DROP, peer=None if peer is None else peer.id, reason=reason, count=count)
+
+
+def weight_of_want(want: tuple[SubscriptionId, list[int]]) -> int:
+    """Bytes on a link of who wants which events of a parcel, or a few more."""
+    return 64 + 3 * len(want[1])
 
 
 def _by_topic(events: Iterable[Event]) -> dict[str, list[int]]:

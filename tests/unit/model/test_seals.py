@@ -15,7 +15,7 @@ from p2psub.model.ids import EventId
 from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, Tree, leaf_of, root_of
 from tests.unit.bench import node_at
 
-SIZES = range(1, BATCH_MAX + 1)
+SIZES = [*range(1, 22), 63, 64, 65, 80, BATCH_MAX - 1, BATCH_MAX]
 LEAVES = st.binary(min_size=LEAF_BYTES, max_size=LEAF_BYTES)
 
 
@@ -27,19 +27,18 @@ def leaf(number: int) -> bytes:
 BATCH = [leaf(number) for number in range(BATCH_MAX)]
 
 
-def pair(left: bytes, right: bytes) -> bytes:
-    """What stands above two hashes."""
-    return hashlib.blake2b(left + right, digest_size=LEAF_BYTES, person=b"p2psub pair").digest()
+TOGETHER = 4
 
 
-def oracle(leaves: Sequence[bytes]) -> bytes:
-    """The root as RFC 9162, 2.1.1, tells it: left of the largest power of two that leaves something on the right."""
-    if len(leaves) == 1:
+def oracle(leaves: Sequence[bytes], depth: int | None = None) -> bytes:
+    """The root as it is told from above: a hash over up to four trees, all of one depth and all but the last full."""
+    if depth is None:
+        depth = next(depth for depth in range(9) if TOGETHER**depth >= len(leaves))
+    if depth == 0:
         return leaves[0]
-    middle = 1
-    while middle * 2 < len(leaves):
-        middle *= 2
-    return pair(oracle(leaves[:middle]), oracle(leaves[middle:]))
+    step = TOGETHER ** (depth - 1)
+    below = b"".join(oracle(leaves[first : first + step], depth - 1) for first in range(0, len(leaves), step))
+    return hashlib.blake2b(below, digest_size=LEAF_BYTES, person=b"p2psub above").digest()
 
 
 def held(places: Sequence[int]) -> dict[int, bytes]:
@@ -89,12 +88,12 @@ def test_every_part_of_a_small_batch_leads_to_its_root(size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_each_event_alone_leads_to_the_root(size: int) -> None:
-    """As it travels to other clusters; at most six hashes prove it, and none is needed by who has all."""
+    """As it travels to other clusters; at most twelve hashes prove it, and none is needed by who has all."""
     root = oracle(BATCH[:size])
     for place in range(size):
         proof = proof_for(size, [place])
         assert root_of(size, held([place]), proof) == root
-        assert len(proof) <= (size - 1).bit_length()
+        assert len(proof) <= sum(neighbours - 1 for _, neighbours in way_up(size, place)) <= 12
     assert proof_for(size, range(size)) == ()
 
 
@@ -155,13 +154,13 @@ def test_whole_batch_has_its_own_size_alone(size: int, claimed: int) -> None:
     assert root_of(claimed, held(range(size)), ()) != oracle(BATCH[:size])
 
 
-def way_up(size: int, place: int) -> list[str]:
-    """How a leaf comes to the root: as the left or the right of a pair; where it has no neighbour it just moves up."""
-    way: list[str] = []
+def way_up(size: int, place: int) -> list[tuple[int, int]]:
+    """How a leaf comes to the root: at each level its place among its neighbours, and how many they are."""
+    way: list[tuple[int, int]] = []
     while size > 1:
-        if place ^ 1 < size:
-            way.append("right" if place & 1 else "left")
-        place, size = place >> 1, (size + 1) >> 1
+        first = place - place % TOGETHER
+        way.append((place - first, min(TOGETHER, size - first)))
+        place, size = place // TOGETHER, -(-size // TOGETHER)
     return way
 
 
@@ -182,7 +181,7 @@ def test_size_only_says_which_way_an_event_takes(part: tuple[int, list[int]], cl
 @settings(max_examples=500)
 def test_nothing_but_what_was_signed_leads_to_the_root(size: int, claimed: int, data: st.DataObject) -> None:
     """A liar knows the batch and every hash in it, and may claim any size, places and proof for an event of his own."""
-    known = [pair_or_leaf for level in levels(BATCH[:size]) for pair_or_leaf in level]
+    known = [hash_ for level in levels(BATCH[:size]) for hash_ in level]
     places = data.draw(st.lists(st.integers(0, claimed - 1), min_size=1, max_size=4, unique=True))
     forged, *others = places
     leaves = {place: data.draw(st.sampled_from(BATCH[:size])) for place in others}
@@ -196,7 +195,7 @@ def levels(leaves: list[bytes]) -> list[list[bytes]]:
     """Every hash over some leaves."""
     if len(leaves) == 1:
         return [leaves]
-    above = [oracle(leaves[first : first + 2]) for first in range(0, len(leaves), 2)]
+    above = [oracle(leaves[first : first + TOGETHER], 1) for first in range(0, len(leaves), TOGETHER)]
     return [leaves, *levels(above)]
 
 

@@ -350,9 +350,9 @@ class Subscriber:
 
 def test_publisher_seals_what_it_promises() -> None:
     """All events of a step in as few batches as may be; each of them is genuine, and says what was drafted."""
-    sends = published(ANN, (Draft(TOPIC, {"n": n}, b"body") for n in range(150)))
+    sends = published(ANN, (Draft(TOPIC, {"n": n}, b"body") for n in range(600)))
     events = [message.timed.event for _, message in sends if isinstance(message, Publish)]
-    assert [event.attributes["n"] for event in events] == [*range(150)]
+    assert [event.attributes["n"] for event in events] == [*range(600)]
     assert all(SEALING.is_genuine(event) for event in events)
     signatures = dict.fromkeys(event.seal.signature.value for event in events if event.seal is not None)
     assert len(signatures) == 3
@@ -372,9 +372,9 @@ def test_what_is_tried_again_has_the_same_seal() -> None:
 
 def test_publisher_signs_each_parcel_once() -> None:
     """Its events have no seals of their own."""
-    sends = published(ANN, (Draft(TOPIC, {"n": n}, guarantee=FREE) for n in range(100)))
+    sends = published(ANN, (Draft(TOPIC, {"n": n}, guarantee=FREE) for n in range(300)))
     parcels = [message.parcel for _, message in sends if isinstance(message, Stream)]
-    assert [len(parcel.events) for parcel in parcels] == [64, 36]
+    assert [len(parcel.events) for parcel in parcels] == [256, 44]
     assert all(SEALING.is_genuine_parcel(parcel) for parcel in parcels)
     assert all(event.seal is None for parcel in parcels for event in parcel.events)
 

@@ -39,6 +39,7 @@ from p2psub.model.outcomes import PublishOutcome, VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX, Signature
+from p2psub.pubsub import streaming
 from p2psub.pubsub.sealing import Sealing
 from p2psub.pubsub.streaming import PARCEL_BYTES_MAX
 from p2psub.runtime.drafts import ATTRIBUTES_MAX, check_draft
@@ -195,18 +196,18 @@ def test_node_alone_streams_to_itself() -> None:
 # Parcels
 
 
-def test_two_hundred_events_make_four_parcels_for_each_owner() -> None:
+def test_eight_hundred_events_make_four_parcels_for_each_owner() -> None:
     """As few as their bound allows, numbered through; their receivers get all of them, in the order of each topic."""
     ring = Ring(PINNED, wanted_by(on_topic(OTHER_TOPIC), 2))
     ring.lease_shards()
-    mixed = [draft for pair in zip(drafts(200, TOPIC), drafts(200, OTHER_TOPIC), strict=True) for draft in pair]
+    mixed = [draft for pair in zip(drafts(800, TOPIC), drafts(800, OTHER_TOPIC), strict=True) for draft in pair]
     ring.publish(mixed)
     said = ring.said_of(Stream)
-    assert ceil(200 / BATCH_MAX) == 4
+    assert ceil(800 / BATCH_MAX) == 4
     assert [to for _, to, _ in said] == [OWNER] * 4 + [SECOND_SHARD] * 4
     assert [stream.parcel.number for _, _, stream in said] == list(range(1, 9))
-    assert [len(stream.parcel.events) for _, _, stream in said] == 2 * [64, 64, 64, 8]
-    assert ring.handed_over() == {PINNED.id: [*range(1, 401, 2)], PINNED.id._replace(sequence=2): [*range(2, 401, 2)]}
+    assert [len(stream.parcel.events) for _, _, stream in said] == 2 * [256, 256, 256, 32]
+    assert ring.handed_over() == {PINNED.id: [*range(1, 1601, 2)], PINNED.id._replace(sequence=2): [*range(2, 1601, 2)]}
 
 
 def test_commands_of_one_step_share_a_parcel() -> None:
@@ -315,6 +316,17 @@ def test_subscriptions_of_one_peer_share_a_message() -> None:
     assert deliver.parcel.events == free_events(4)
     assert deliver.wanted == ((low.id, (0, 1)), (middle.id, (1, 2, 3)), (both.id, ()))
     assert ring.handed_over() == {low.id: [1, 2], middle.id: [2, 3, 4], both.id: [1, 2, 3, 4]}
+
+
+def test_peer_with_very_many_subscriptions_gets_several_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No message grows beyond what a link takes, and nobody gets anything twice."""
+    monkeypatch.setattr(streaming, "_WANTS_MAX", 2)
+    many = [wanted_by(on_topic(TOPIC), sequence) for sequence in range(1, 6)]
+    ring = Ring(*many)
+    ring.lease_shards()
+    ring.publish(drafts(3))
+    assert [len(deliver.wanted) for _, _, deliver in ring.said_of(StreamDeliver)] == [2, 2, 1]
+    assert ring.handed_over() == {record.id: [1, 2, 3] for record in many}
 
 
 @given(st.lists(st.frozensets(st.integers(1, 12), min_size=1), min_size=1, max_size=5), st.integers(1, 12))

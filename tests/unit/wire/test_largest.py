@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import inspect as mi
 
+from p2psub.model.batches import batches_of
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
 from p2psub.model.content import (
     EVENT_BYTES_MAX,
@@ -28,7 +29,7 @@ from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.places import Entry, Table, TableVersion
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, SIGNATURE_BYTES, Signature
-from p2psub.pubsub.streaming import PARCEL_BYTES_MAX
+from p2psub.pubsub.streaming import PARCEL_BYTES_MAX, weight_of_want
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frames
 from tests.oracles.instances import MESSAGE_CLASSES
@@ -74,8 +75,9 @@ DEED = pubsub.Deed(DEED_ID, TIMED, OWED, MATCHES, VECTOR, contact(1))
 
 SMALLER = Event(TIMED.event.id, "t" * 1024, {"a": "x" * (PARCEL_BYTES_MAX - 2048)})
 SIGNATURE = Signature(bytes(SIGNATURE_BYTES), bytes(CERTIFICATE_BYTES_MAX))
-PARCEL = pubsub.Parcel(BIG, (SMALLER, TIMED.event), BATCH_MAX, (1, 63), SIGNATURE, (bytes(LEAF_BYTES),) * 12)
+PARCEL = pubsub.Parcel(BIG, (SMALLER, TIMED.event), BATCH_MAX, (1, BATCH_MAX - 1), SIGNATURE, (bytes(LEAF_BYTES),) * 24)
 LEAVES = (bytes(LEAF_BYTES),) * BATCH_MAX
+WANTS = next(batches_of([(sub, list(range(BATCH_MAX))) for sub in SUBS], weight_of_want, MATCHES))
 
 LARGEST: list[Message] = [
     ring.Neighbourhood(NAME, contact(1), RING),
@@ -110,7 +112,7 @@ LARGEST: list[Message] = [
     pubsub.Delivered(TIMED.event.id, OUTCOMES),
     pubsub.Stream(PARCEL, LEAVES),
     pubsub.StreamToShard(NAME, 1, PARCEL, LEAVES),
-    pubsub.StreamDeliver(PARCEL, tuple((sub, tuple(range(BATCH_MAX))) for sub in SUBS)),
+    pubsub.StreamDeliver(PARCEL, tuple((sub, tuple(places)) for sub, places in WANTS)),
 ]
 
 
