@@ -1,6 +1,6 @@
 """Trace segments as files: what they are called, how records lie in them, and how they are read.
 
-    <first 10 hex digits of the node>-<incarnation>-<sequence of its first record>.ndjson
+    <first 10 hex digits of the node>-<incarnation>-<sequence of its first record>.v<schema version>.ndjson
 
 A segment holds one JSON object per line, in the order of the sequence, and is complete as soon as it has its name.
 Dot names are drafts; readers, Spark among them, pass over them. JSON has no word for NaN and the infinities: as values
@@ -20,10 +20,12 @@ import msgspec
 from p2psub.errors import P2psubError
 from p2psub.model.content import Filter, Value
 from p2psub.model.ids import NodeId
-from p2psub.model.records import Record
+from p2psub.model.records import SCHEMA_VERSION, Record
 
 _FLOAT: Final = "$float"
-_NAME: Final = re.compile(r"([0-9a-f]{10})-(\d+)-(\d+)\.ndjson")
+_NAME: Final = re.compile(r"([0-9a-f]{10})-(\d+)-(\d+)(?:\.v(\d+))?\.ndjson")
+_UNVERSIONED: Final = 1
+"""The first version was not in the names."""
 _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(Record)
 
@@ -38,6 +40,13 @@ class Segment(NamedTuple):
     node: str
     incarnation: int
     first: int
+    version: int = SCHEMA_VERSION
+
+    @classmethod
+    def named(cls, file_name: str) -> Segment | None:
+        """The segment that has this name; None if it is no segment's name."""
+        name = _NAME.fullmatch(file_name)
+        return name and cls(name[1], int(name[2]), int(name[3]), int(name[4] or _UNVERSIONED))
 
     @classmethod
     def of(cls, record: Record) -> Segment:
@@ -46,7 +55,7 @@ class Segment(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        return f"{self.node}-{self.incarnation}-{self.first:012d}.ndjson"
+        return f"{self.node}-{self.incarnation}-{self.first:012d}.v{self.version}.ndjson"
 
 
 def short_name(node: NodeId) -> str:
@@ -56,13 +65,18 @@ def short_name(node: NodeId) -> str:
 
 def segments_of(paths: Iterable[Path]) -> list[tuple[Segment, Path]]:
     """Those of the files that are segments, in order; anything else is passed over."""
-    found = ((_NAME.fullmatch(path.name), path) for path in paths)
-    return sorted((Segment(name[1], int(name[2]), int(name[3])), path) for name, path in found if name)
+    found = ((Segment.named(path.name), path) for path in paths)
+    return sorted((segment, path) for segment, path in found if segment)
 
 
 def read_segments(directory: Path) -> Iterator[Record]:
     """All records in and below a directory, those of one process in order; SegmentDamaged where a line is no record."""
-    for _, path in segments_of(directory.rglob("*.ndjson")):
+    for segment, path in segments_of(directory.rglob("*.ndjson")):
+        if segment.version != SCHEMA_VERSION:
+            raise SegmentDamaged(
+                f"{path} has schema version {segment.version}, and this p2psub reads {SCHEMA_VERSION}; "
+                "read it with the p2psub that wrote it, or leave this file out"
+            )
         for number, line in enumerate(path.read_bytes().splitlines(), 1):
             try:
                 yield _decode(line)

@@ -12,6 +12,7 @@ from p2psub.analysis.schemas import KEY_BITS, NODES, PROCESSES, RECORDS
 from p2psub.analysis.tables import Tables
 from p2psub.model.ids import NodeId
 from p2psub.model.records import Kind, Record
+from p2psub.runtime.trace_files import encode_records
 
 _Start = tuple[NodeId, int]
 
@@ -75,6 +76,7 @@ def _process_row(start: _Start, records: list[Record], numbers: Numbers) -> tupl
 
 def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:
     epoch, published, subscribed = record.epoch, record.published, record.subscribed
+    said = msgspec.json.decode(encode_records([record]), type=dict[str, msgspec.Raw])
     row = {
         "kind": record.kind.value,
         "node": numbers.nodes[record.node],
@@ -89,8 +91,8 @@ def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:
         "subscription": numbers.key(record.subscription),
         "cast": numbers.key(record.cast),
         "peer": None if record.peer is None else numbers.nodes[record.peer],
-        "change": _json(record.number),
-        "vector": _json(record.vector),
+        "change": _json(said.get("number")),
+        "vector": _json(said.get("vector")),
         "prefix": record.prefix,
         "reason": record.reason,
         "count": record.count,
@@ -100,13 +102,13 @@ def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:
         "topic": None if published is None else published.topic,
         "guarantee": None if published is None else published.guarantee.value,
         "retain_us": None if published is None else published.retain_us,
-        "published": _json(published),
+        "published": _json(said.get("published")),
         "version": None if subscribed is None else subscribed.version,
         "state": None if subscribed is None else subscribed.state.value,
-        "subscribed": _json(subscribed),
+        "subscribed": _json(said.get("subscribed")),
     }
     return tuple(row[name] for name in RECORDS.fieldNames())
 
 
-def _json(value: object) -> str | None:
-    return None if value is None else msgspec.json.encode(value).decode()
+def _json(said: msgspec.Raw | None) -> str | None:
+    return None if said is None else bytes(said).decode()

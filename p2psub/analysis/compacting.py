@@ -1,0 +1,181 @@
+"""Traces to Parquet: many small segments become three tables, sorted by what questions group by.
+
+    records/kind=.../    sorted by (event or cast or subscription, time)
+    processes/, nodes/   who is meant by the numbers
+    p2psub-tables.json   that it is complete, and what it was made from
+
+Written under a dot name and renamed at the end: a crash leaves no half result. Work and room are linear in the rows,
+and nothing but one line per file and per process comes to the driver.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from p2psub.analysis.loading import judge, read_segments, without
+from p2psub.analysis.numbering import number_names, numbered
+from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
+from p2psub.analysis.sources import MARK, NoTraces, Skipped, find_sources
+from p2psub.analysis.tables import Tables
+from p2psub.errors import ConfigError
+from p2psub.model.records import SCHEMA_VERSION, Kind
+
+_ROWS_PER_FILE: Final = 1_000_000
+"""Of one kind: enough to be read at one go, few enough to be sorted in memory."""
+
+
+class Compacted(NamedTuple):
+    """What came out, and what was left out."""
+
+    tables: Tables
+    rows: int
+    files: int
+    """Segments that were read, without those that were skipped or repeated."""
+    repeated: int
+    """Copies of segments that were read."""
+    skipped: list[Skipped]
+
+
+class _Mark(msgspec.Struct):
+    """The content of the mark."""
+
+    schema: int
+    rows: int
+    files: int
+    repeated: int
+    skipped: list[tuple[str, str]]
+
+
+def compact(spark: SparkSession, directories: Iterable[Path], out: Path) -> Compacted:
+    """Make tables in `out` of all traces below the directories. An older compaction there is replaced."""
+    _check_out(out)
+    sources = find_sources(directories)
+    draft = out.parent / f".{out.name}.draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        mark = _write(spark, sources.segments, sources.skipped, draft)
+        (draft / MARK).write_bytes(msgspec.json.format(msgspec.json.encode(mark), indent=1))
+        _put_in_place(draft, out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return open_compacted(spark, out)
+
+
+def open_compacted(spark: SparkSession, path: Path) -> Compacted:
+    """What `compact` wrote; NoTraces if it did not."""
+    mark = _read_mark(path)
+    tables = Tables(
+        spark.read.schema(RECORDS).parquet(str(path / "records")).select(*RECORDS.names),
+        spark.read.schema(PROCESSES).parquet(str(path / "processes")),
+        spark.read.schema(NODES).parquet(str(path / "nodes")),
+    )
+    skipped = [Skipped(Path(name), reason) for name, reason in mark.skipped]
+    return Compacted(tables, mark.rows, mark.files, mark.repeated, skipped)
+
+
+def open_tables(spark: SparkSession, path: Path) -> Tables:
+    """The tables that `compact` wrote."""
+    return open_compacted(spark, path).tables
+
+
+def is_compacted(path: Path) -> bool:
+    """Whether a directory holds compacted traces."""
+    return (path / MARK).is_file()
+
+
+def _write(spark: SparkSession, segments: list[Path], skipped: list[Skipped], draft: Path) -> _Mark:
+    staged = str(draft / ".staged")
+    # JSON is read once; everything after that reads columns.
+    read_segments(spark, segments).write.parquet(staged)
+    judged = judge(spark.read.parquet(staged))
+    rows = without(spark.read.parquet(staged), judged.left_out)
+    names = _written(number_names(rows).coalesce(1), draft / ".names")
+    names.select("node", "id").distinct().coalesce(1).sortWithinPartitions("node").write.parquet(str(draft / "nodes"))
+    records = numbered(rows, names)
+    if judged.is_overlapping:
+        records = records.dropDuplicates(["process", "sequence"])
+    count = rows.count()
+    _sorted(records, count).write.partitionBy("kind").parquet(str(draft / "records"))
+    written = spark.read.schema(RECORDS).parquet(str(draft / "records"))
+    _processes(written, names).coalesce(1).write.parquet(str(draft / "processes"))
+    if judged.is_overlapping:
+        count = written.count()
+    for part in (".staged", ".names"):
+        shutil.rmtree(draft / part)
+    left_out = sorted([*skipped, *judged.refused])
+    return _Mark(
+        SCHEMA_VERSION,
+        count,
+        len(segments) - len(judged.left_out),
+        len(judged.repeated),
+        [(str(path), reason) for path, reason in left_out],
+    )
+
+
+def _written(frame: DataFrame, path: Path) -> DataFrame:
+    """A small frame, computed once."""
+    frame.write.parquet(str(path))
+    return frame.sparkSession.read.schema(frame.schema).parquet(str(path))
+
+
+def _sorted(records: DataFrame, count: int) -> DataFrame:
+    """In files of one kind each, as far as that goes; records of one thing beside each other, in time."""
+    by = [F.col("kind"), F.coalesce("event", "cast", "subscription"), F.col("wall_us"), F.col("process")]
+    return records.repartitionByRange(count // _ROWS_PER_FILE + 1, *by).sortWithinPartitions(*by, "sequence")
+
+
+def _processes(records: DataFrame, names: DataFrame) -> DataFrame:
+    read = records.groupBy("process").agg(
+        F.count("*").alias("records"),
+        F.min("sequence").alias("first_sequence"),
+        F.max("sequence").alias("last_sequence"),
+        F.min("wall_us").alias("first_us"),
+        F.max("wall_us").alias("last_us"),
+        F.max(F.col("kind") == Kind.CLOSE.value).alias("is_closed"),
+    )
+    known = names.where("process is not null").select("process", "node", "incarnation").join(read, "process", "left")
+    filled = known.fillna(0, ["records"]).fillna(False, ["is_closed"])
+    span = F.col("last_sequence") - F.col("first_sequence") + 1
+    missing = F.coalesce(span - F.col("records"), F.lit(0)).alias("missing")
+    return filled.withColumn("missing", missing).select(*PROCESSES.names).sort("process")
+
+
+def _check_out(out: Path) -> None:
+    if out.exists() and not is_compacted(out) and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(
+            "out", f"{out} holds something else than compacted traces; name a directory that is not there"
+        )
+
+
+def _put_in_place(draft: Path, out: Path) -> None:
+    if out.exists():
+        before = out.parent / f".{out.name}.before"
+        shutil.rmtree(before, ignore_errors=True)
+        out.rename(before)
+        draft.rename(out)
+        shutil.rmtree(before)
+    else:
+        draft.rename(out)
+
+
+def _read_mark(path: Path) -> _Mark:
+    try:
+        mark = msgspec.json.decode((path / MARK).read_bytes(), type=_Mark)
+    except FileNotFoundError:
+        raise NoTraces(f"{path} holds no compacted traces; make some with p2psub trace compact") from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise NoTraces(f"{path / MARK} cannot be read ({error}); compact the traces again") from error
+    if mark.schema != SCHEMA_VERSION:
+        raise NoTraces(
+            f"{path} was compacted with schema version {mark.schema}, and this p2psub reads {SCHEMA_VERSION}; "
+            "compact the traces again"
+        )
+    return mark

@@ -1,0 +1,236 @@
+"""Segments to rows: JSON lines read in parallel, flattened, with every file judged as a whole.
+
+A segment in which one line is no record is left out whole, and named: half of it would be a trace with holes that no
+sequence number explains. What it held then shows as missing records of its process, never as a figure.
+
+Names stay names here (base64, as in the segments); `numbering` replaces them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import reduce
+from itertools import pairwise
+from operator import or_
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import unquote, urlparse
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
+
+from p2psub.analysis.schemas import KEY_BITS
+from p2psub.analysis.sources import Skipped
+from p2psub.model.records import Kind
+from p2psub.runtime.trace_files import Segment
+
+_TEXTS: Final = ArrayType(StringType())
+_CORRUPT: Final = "corrupt"
+
+LINES: Final = StructType(
+    [
+        StructField("kind", StringType()),
+        StructField("node", StringType()),
+        StructField("incarnation", LongType()),
+        StructField("sequence", LongType()),
+        StructField("stamp", ArrayType(LongType())),
+        StructField("cluster", StringType()),
+        StructField("epoch", _TEXTS),
+        StructField("event", _TEXTS),
+        StructField("subscription", _TEXTS),
+        StructField("peer", StringType()),
+        StructField("cast", _TEXTS),
+        # Nested things are kept as the JSON that they are.
+        StructField("number", StringType()),
+        StructField("vector", StringType()),
+        StructField("prefix", StringType()),
+        StructField("reason", StringType()),
+        StructField("count", LongType()),
+        StructField("copies", IntegerType()),
+        StructField("hops", IntegerType()),
+        StructField("digest", StringType()),
+        StructField("published", StringType()),
+        StructField("subscribed", StringType()),
+        StructField(_CORRUPT, StringType()),
+    ]
+)
+"""`p2psub.model.records.Record` as Spark reads it; a tuple of unlike parts is an array of texts."""
+
+KEYS: Final = ("event", "subscription", "cast")
+"""What is named by a process and a number there."""
+_ID_CHARS: Final = 28
+"""A node's 20 bytes in base64."""
+
+
+class Judged(NamedTuple):
+    """Which of the files are taken."""
+
+    refused: list[Skipped]
+    repeated: list[Path]
+    """Copies of files that are taken."""
+    left_out: list[str]
+    """All of these, as rows name their `file`."""
+    is_overlapping: bool
+    """Some records are in two files that are both taken: rows must be made unique one by one."""
+
+
+def read_segments(spark: SparkSession, paths: Iterable[Path]) -> DataFrame:
+    """The rows of segments, with their `file` and whether they are `bad`."""
+    lines = spark.read.json(
+        [_escaped(path) for path in paths],
+        schema=LINES,
+        mode="PERMISSIVE",
+        columnNameOfCorruptRecord=_CORRUPT,
+        lineSep="\n",
+        encoding="UTF-8",
+    )
+    return _flat(lines.withColumn("file", F.col("_metadata.file_path")))
+
+
+def _escaped(path: Path) -> str:
+    """A path as Spark takes it: it would read signs like * as a pattern."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
+
+
+def _flat(lines: DataFrame) -> DataFrame:
+    parts = lines.withColumns({f"{name}_parts": F.from_json(name, _TEXTS) for name in ("published", "subscribed")})
+    flat = parts.select(
+        "file",
+        _CORRUPT,
+        "kind",
+        "node",
+        "incarnation",
+        "sequence",
+        F.get("stamp", 0).alias("wall_us"),
+        F.get("stamp", 1).try_cast("int").alias("ticks"),
+        "cluster",
+        F.get("epoch", 0).try_cast("long").alias("epoch_counter"),
+        F.get("epoch", 1).alias("epoch_node"),
+        F.get("epoch", 2).try_cast("long").alias("epoch_incarnation"),
+        *(part for name in KEYS for part in _named(name)),
+        "peer",
+        F.col("number").alias("change"),
+        "vector",
+        "prefix",
+        "reason",
+        "count",
+        "copies",
+        "hops",
+        F.try_to_binary("digest", F.lit("base64")).alias("digest"),
+        F.get("published_parts", 1).alias("topic"),
+        F.get("published_parts", 5).alias("guarantee"),
+        F.get("published_parts", 4).try_cast("long").alias("retain_us"),
+        "published",
+        F.get("subscribed_parts", 1).try_cast("long").alias("version"),
+        F.get("subscribed_parts", 2).alias("state"),
+        "subscribed",
+        *(F.col(name).isNotNull().alias(f"has_{name}") for name in (*KEYS, "epoch")),
+    )
+    return flat.withColumn("bad", _is_bad()).drop(_CORRUPT, *(f"has_{name}" for name in (*KEYS, "epoch")))
+
+
+def _named(name: str) -> list[Column]:
+    """The three parts of a name like that of an event."""
+    return [
+        F.get(name, 0).alias(f"{name}_node"),
+        F.get(name, 1).try_cast("long").alias(f"{name}_incarnation"),
+        F.get(name, 2).try_cast("long").alias(f"{name}_sequence"),
+    ]
+
+
+def _is_bad() -> Column:
+    """Whether a line is no record: not JSON, a part missing or of the wrong type, or of a kind that we do not know."""
+
+    def absent(*names: str) -> Column:
+        return reduce(or_, (F.col(name).isNull() for name in names))
+
+    def no_id(name: str) -> Column:
+        return F.col(name).isNotNull() & (F.length(name) != _ID_CHARS)
+
+    ways = [
+        F.col(_CORRUPT).isNotNull(),
+        absent("kind", "node", "incarnation", "sequence", "wall_us", "ticks"),
+        ~F.col("kind").isin([kind.value for kind in Kind]),
+        F.col("has_epoch") & absent("epoch_counter", "epoch_node", "epoch_incarnation"),
+        F.col("published").isNotNull() & absent("topic"),
+        F.col("subscribed").isNotNull() & absent("version"),
+        *(no_id(name) for name in ("node", "peer", "epoch_node", *(f"{name}_node" for name in KEYS))),
+    ]
+    for name in KEYS:
+        ways.append(F.col(f"has_{name}") & absent(f"{name}_node", f"{name}_incarnation", f"{name}_sequence"))
+        # No peer counts as far as the bits of a key.
+        ways.append(F.col(f"{name}_sequence").isNotNull() & ~F.col(f"{name}_sequence").between(0, (1 << KEY_BITS) - 1))
+    return F.coalesce(reduce(or_, ways), F.lit(True))
+
+
+def judge(rows: DataFrame) -> Judged:
+    """Look at each file as a whole; one small row per file comes to the driver."""
+    is_good = ~F.col("bad")
+    found = (
+        rows.groupBy("file")
+        .agg(
+            F.count_if(F.col("bad")).alias("bad"),
+            F.count_if(is_good).alias("rows"),
+            *(F.min(F.when(is_good, F.col(name))).alias(f"{name}_min") for name in ("node", "incarnation", "sequence")),
+            *(F.max(F.when(is_good, F.col(name))).alias(f"{name}_max") for name in ("node", "incarnation", "sequence")),
+            F.sum(F.when(is_good, F.col("sequence"))).alias("sequence_sum"),
+        )
+        .collect()
+    )
+    refused = {row.file: Skipped(path_of(row.file), reason) for row in found if (reason := _wrong_with(row))}
+    taken, repeated = _without_copies([row for row in found if row.file not in refused])
+    return Judged(
+        sorted(refused.values()),
+        sorted(map(path_of, repeated)),
+        [*refused, *repeated],
+        _is_overlapping(taken),
+    )
+
+
+def path_of(file: str) -> Path:
+    """Where a file lies that rows name by its address."""
+    return Path(unquote(urlparse(file).path))
+
+
+def _wrong_with(row: Row) -> str | None:
+    if row.bad:
+        return f"{row.bad} of {row.bad + row.rows} lines are no records: truncated or damaged"
+    if row.node_min != row.node_max or row.incarnation_min != row.incarnation_max:
+        return "holds records of several processes"
+    segment = Segment.named(path_of(row.file).name)
+    assert segment is not None, "only segments are read"
+    if (segment.incarnation, segment.first) != (row.incarnation_min, row.sequence_min):
+        return "begins with another record than its name says"
+    span = row.sequence_max - row.sequence_min + 1
+    # Where the trace overflowed a segment has a gap; where it has none, the numbers must be the whole row of them.
+    is_whole = 2 * row.sequence_sum == (row.sequence_min + row.sequence_max) * row.rows
+    if row.rows > span or (row.rows == span and not is_whole):
+        return "numbers its records twice"
+    return None
+
+
+def _without_copies(rows: list[Row]) -> tuple[list[Row], list[str]]:
+    """Of segments that begin with the same record one is taken, the longest; and the files of the others."""
+    taken: dict[tuple[str, int, int], Row] = {}
+    for row in sorted(rows, key=lambda row: (-row.rows, row.file)):
+        taken.setdefault((row.node_min, row.incarnation_min, row.sequence_min), row)
+    files = {row.file for row in taken.values()}
+    return list(taken.values()), [row.file for row in rows if row.file not in files]
+
+
+def _is_overlapping(rows: list[Row]) -> bool:
+    spans = defaultdict(list)
+    for row in rows:
+        spans[row.node_min, row.incarnation_min].append((row.sequence_min, row.sequence_max))
+    return any(after[0] <= before[1] for several in spans.values() for before, after in pairwise(sorted(several)))
+
+
+def without(rows: DataFrame, files: list[str]) -> DataFrame:
+    """The rows of all other files."""
+    if not files:
+        return rows
+    names = rows.sparkSession.createDataFrame([(file,) for file in files], "file string")
+    return rows.join(F.broadcast(names), "file", "left_anti")

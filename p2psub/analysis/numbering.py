@@ -1,0 +1,71 @@
+"""Small numbers for long names: every peer and every process that a trace speaks of, in the order of their names."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from p2psub.analysis.loading import KEYS
+from p2psub.analysis.schemas import KEY_BITS, RECORDS
+
+
+def number_names(rows: DataFrame) -> DataFrame:
+    """Columns id, incarnation, process, node, name; a peer that is only named as a peer has no process.
+
+    Also those that left no trace of their own, and are known from others' records alone. They are few: one row for
+    each start of a peer.
+    """
+    own = [("node", "incarnation"), ("epoch_node", "epoch_incarnation")]
+    of_keys = [(f"{key}_node", f"{key}_incarnation") for key in KEYS]
+    processes = [
+        rows.select(F.col(node).alias("name"), F.col(start).alias("incarnation")) for node, start in own + of_keys
+    ]
+    peers = rows.select(F.col("peer").alias("name"), F.lit(None).cast("long").alias("incarnation"))
+    # Each made distinct by itself first: that is a scan of two columns, with little to hand on.
+    several = [part.where("name is not null").distinct() for part in [*processes, peers]]
+    named = reduce(DataFrame.unionByName, several).distinct().withColumn("id", _hex_of(F.col("name")))
+    in_order = Window.orderBy("id", F.col("incarnation").asc_nulls_last())
+    return named.select(
+        "name",
+        "id",
+        "incarnation",
+        F.when(F.col("incarnation").isNotNull(), F.count("incarnation").over(in_order)).cast("int").alias("process"),
+        F.dense_rank().over(Window.orderBy("id")).cast("int").alias("node"),
+    )
+
+
+def _hex_of(name: Column) -> Column:
+    return F.lower(F.hex(F.unbase64(name)))
+
+
+def numbered(rows: DataFrame, names: DataFrame) -> DataFrame:
+    """The rows with numbers for names, as `schemas.RECORDS` says."""
+    processes = names.where("process is not null")
+    for node, start, process in [
+        ("node", "incarnation", "process"),
+        ("epoch_node", "epoch_incarnation", "epoch_process"),
+        *((f"{key}_node", f"{key}_incarnation", f"{key}_process") for key in KEYS),
+    ]:
+        known = processes.select(
+            F.col("name").alias("known_name"),
+            F.col("incarnation").alias("known_start"),
+            F.col("process").alias(process),
+        )
+        is_it = (F.col(node) == F.col("known_name")) & (F.col(start) == F.col("known_start"))
+        rows = rows.join(F.broadcast(known), is_it, "left").drop("known_name", "known_start")
+    nodes = names.select("name", F.col("node").alias("number")).distinct()
+    for node in ("node", "peer"):
+        known = nodes.select(F.col("name").alias(node), F.col("number").alias(f"{node}_number"))
+        rows = rows.join(F.broadcast(known), node, "left")
+    return rows.select(*(_column(name) for name in RECORDS.names))
+
+
+def _column(name: str) -> Column:
+    if name in KEYS:
+        key = F.shiftleft(F.col(f"{name}_process").cast("long"), KEY_BITS).bitwiseOR(F.col(f"{name}_sequence"))
+        return key.alias(name)
+    if name in ("node", "peer"):
+        return F.col(f"{name}_number").alias(name)
+    return F.col(name)

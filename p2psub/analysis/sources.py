@@ -1,0 +1,103 @@
+"""What lies in the directories that a person names: segments, compacted traces, and files that are neither.
+
+Every file that claims to be a trace is read or named with a reason. In a directory that holds segments everything else
+is named too; elsewhere (a peer's keys, its store) only what is called `.ndjson`. Dot names are drafts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from p2psub.errors import P2psubError
+from p2psub.model.records import SCHEMA_VERSION
+from p2psub.runtime.trace_files import Segment
+
+T = TypeVar("T")
+
+MARK: Final = "p2psub-tables.json"
+"""The file that makes a directory compacted traces, written last."""
+
+
+class NoTraces(P2psubError):
+    """There is nothing to analyse."""
+
+
+class Skipped(NamedTuple):
+    """A file that was left out, and why."""
+
+    path: Path
+    reason: str
+
+
+class Sources(NamedTuple):
+    """What is to be read."""
+
+    segments: list[Path]
+    compacted: list[Path]
+    skipped: list[Skipped]
+
+
+def find_sources(directories: Iterable[Path]) -> Sources:
+    """Everything below the directories; NoTraces if one is missing or there is nothing to read in any."""
+    named = list(dict.fromkeys(directory.resolve() for directory in directories))
+    found = Sources([], [], [])
+    for directory in named:
+        if not directory.is_dir():
+            raise NoTraces(f"there is no directory {directory}; give the one that a peer writes its traces to")
+        for place, folders, files in os.walk(directory):
+            if MARK in files:
+                found.compacted.append(Path(place))
+                folders.clear()
+                continue
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            _sort(Path(place), folders, sorted(name for name in files if not name.startswith(".")), found)
+    if not found.segments and not found.compacted:
+        where = ", ".join(map(str, named))
+        unread = "".join(f"\n  {path}: {reason}" for path, reason in found.skipped[:5])
+        raise NoTraces(f"no trace that can be read is in {where}; a peer writes its own to DATA/traces{unread}")
+    # Two of the directories may overlap.
+    return Sources(_once(found.segments), _once(found.compacted), _once(found.skipped))
+
+
+def _sort(place: Path, folders: list[str], files: list[str], found: Sources) -> None:
+    has_segments = any(map(Segment.named, files))
+    for name in files:
+        path = place / name
+        reason = _unfit(path)
+        if reason is None:
+            found.segments.append(path)
+        elif has_segments or _is_called_trace(name):
+            found.skipped.append(Skipped(path, reason))
+    found.skipped.extend(
+        Skipped(place / name, "a directory with the name of a file") for name in folders if _is_called_trace(name)
+    )
+
+
+def _is_called_trace(name: str) -> bool:
+    return ".ndjson" in name
+
+
+def _unfit(path: Path) -> str | None:
+    """Why a file cannot be a segment that we read, as far as can be seen from outside."""
+    segment = Segment.named(path.name)
+    if segment is None:
+        return "not the name of a segment"
+    if segment.version != SCHEMA_VERSION:
+        age = "older" if segment.version < SCHEMA_VERSION else "newer"
+        return f"schema version {segment.version}, {age} than {SCHEMA_VERSION}, which this p2psub reads"
+    try:
+        if not path.is_file():
+            return "not a file"
+        if not path.stat().st_size:
+            return "empty"
+        with path.open("rb"):
+            return None
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+
+
+def _once(several: Iterable[T]) -> list[T]:
+    return list(dict.fromkeys(several))
