@@ -71,7 +71,7 @@ class _OpenCast(msgspec.Struct):
 
 _Name = tuple[CastId, Prefix]
 
-_BACKOFF_MAX = 4
+BACKOFF_MAX = 4
 """A half that nobody takes is tried at ever longer intervals, up to this many times the first."""
 
 
@@ -297,7 +297,7 @@ class Casts:
     def _is_stuck(self, slot: _Half) -> bool:
         if slot.in_custody and slot.holder is not None:
             return self._liveness.is_dead(slot.holder.id)
-        return self._tick - slot.sent_tick >= self._config.custody_ticks * min(slot.tries, _BACKOFF_MAX)
+        return self._tick - slot.sent_tick >= self._config.custody_ticks * min(slot.tries, BACKOFF_MAX)
 
 
 def _wants_answer(payload: Payload) -> bool:

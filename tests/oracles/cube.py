@@ -65,6 +65,20 @@ def neighbours_of(prefixes: list[Prefix]) -> Neighbours:
     return found
 
 
+class NeighboursWhenAsked(Neighbours):
+    """The same, found when somebody asks: one cast needs few of them."""
+
+    def __init__(self, prefixes: list[Prefix]) -> None:
+        super().__init__()
+        self._known = set(prefixes)
+        self._lengths = sorted({len(prefix) for prefix in prefixes})
+
+    def __missing__(self, asked: tuple[Prefix, int]) -> Prefix:
+        own, d = asked
+        padded = own[:d] + ("1" if own[d] == "0" else "0") + own[d + 1 :] + "0" * self._lengths[-1]
+        return Prefix(next(padded[:length] for length in self._lengths if padded[:length] in self._known))
+
+
 class Hop(NamedTuple):
     """One message of a cast."""
 

@@ -16,8 +16,9 @@ from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
+from sims.scenarios.casts_seen import Cast
+from sims.scenarios.cube import Cube
 from tests.oracles.cube import dimensions_for, is_partition
-from tests.simulation.cubes import Cast, Cube
 
 ALL = os.environ.get("P2PSUB_CUBES") == "all"
 SAMPLE = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17, 19, 23, 24, 27, 29, 31, 32, 33, 37, 64)

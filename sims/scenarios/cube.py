@@ -1,8 +1,7 @@
-"""Settled cubes of real nodes, one member per cluster, and the casts that were made in them."""
+"""Settled cubes of real nodes, one member per cluster, and the casts that are made in them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from random import Random
 
 from p2psub.model.content import TOPIC, Draft, Filter, Operator, Predicate
@@ -14,23 +13,12 @@ from p2psub.model.records import Kind, Record
 from sims.engine.host import Host
 from sims.engine.placement import cluster_named
 from sims.engine.world import status_of
+from sims.scenarios.casts_seen import Cast, casts_in
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 
 SETTLE_US = 4 * SECOND_US
 FORMATION_HEARTBEATS_PER_CLUSTER = 12
-
-
-@dataclass(slots=True)
-class Cast:
-    """One cast as the trace shows it; hops are (sender, receiver, dimension)."""
-
-    root: NodeId
-    payload: str
-    forwards: list[tuple[NodeId, NodeId, int]] = field(default_factory=list)
-    received: list[tuple[NodeId, int]] = field(default_factory=list)
-    """Who took it for new, and after how many hops."""
-    duplicates: int = 0
 
 
 class Cube:
@@ -89,21 +77,7 @@ class Cube:
 
     def casts(self) -> dict[CastId, Cast]:
         """Every cast so far."""
-        found: dict[CastId, Cast] = {}
-        for record in self.records(Kind.CAST, Kind.FORWARD, Kind.RECEIVE, Kind.DUPLICATE):
-            if record.cast is None:
-                continue
-            if record.kind is Kind.CAST:
-                found[record.cast] = Cast(record.node, record.reason or "")
-            elif record.kind is Kind.FORWARD:
-                assert record.peer is not None
-                assert record.prefix is not None
-                found[record.cast].forwards.append((record.node, record.peer, len(record.prefix) - 1))
-            elif record.kind is Kind.RECEIVE:
-                found[record.cast].received.append((record.node, record.hops or 0))
-            else:
-                found[record.cast].duplicates += 1
-        return found
+        return casts_in(record for _, record in self.stage.world.trace.entries)
 
     def delivered(self) -> list[tuple[int, NodeId, SubscriptionId]]:
         """Event sequence, publisher and subscription of every hand-over."""
