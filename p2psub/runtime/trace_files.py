@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -28,6 +28,7 @@ _UNVERSIONED: Final = 1
 """The first version was not in the names."""
 _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(Record)
+_Part = TypeVar("_Part")
 
 
 class SegmentDamaged(P2psubError):
@@ -120,6 +121,14 @@ def _decode(line: bytes) -> Record:
     except msgspec.ValidationError:
         # Rare: only such a line is read a second time, for a marked float is no value of the model.
         return msgspec.convert(_with_floats(msgspec.json.decode(line)), Record)
+
+
+def decode_part(text: str, kind: type[_Part]) -> _Part:
+    """A part of a record by itself, such as the event in `published`."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError:
+        return msgspec.convert(_with_floats(msgspec.json.decode(text)), kind)
 
 
 def _with_floats(part: Any) -> Any:

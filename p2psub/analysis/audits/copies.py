@@ -1,0 +1,101 @@
+"""S5 and S9: an acknowledgement's copies exist, and what is owed is held by somebody.
+
+`store` and `keep` are written when a copy is durable, and the hybrid clock puts them before the acknowledgement that
+counts them, so S5 can be seen whole: as many copies as stated, and min(3, a majority of the members seen lately) of
+them. Members are peers that were in the ring (`ring`) for ten seconds, had not ended in good order, and wrote anything
+in the last ten minutes.
+
+Of S9 little can be seen: a member that lets go of a copy writes nothing, so nobody can count min(r + 1, N) copies out
+of a trace. But whoever comes back says what it still holds (`keep`, recovered). An event that no owner let go of, and
+that no peer's last process ever held, is gone. Whether all super-nodes hold the same changes cannot be seen either:
+candidates are handed them without a record.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+
+from p2psub.analysis.audits.doubts import Doubts, is_hidden_after, is_hidden_before
+from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
+from p2psub.analysis.debts import debts
+from p2psub.analysis.tables import Tables
+from p2psub.model.records import Kind
+
+COPIES = 3
+"""Copies that an acknowledgement needs where there are enough members (`PubSubConfig.copies`)."""
+SETTLED_US = 10_000_000
+"""A member that joined this long ago is known to every super-node that may come: 10 heartbeats."""
+SEEN_US = 600_000_000
+"""Members seen within this time count for the copies (`ClusterConfig.seen_ticks`)."""
+
+
+def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+    """Acknowledgements without their copies, and events that nobody holds any more."""
+    acks, doubts = terms.acks_of(tables), terms.doubts_of(tables)
+    shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
+    acked = acks.withColumns({name: F.col(column) for name, column in shown.items()})
+    found = [*_stated(tables, acked, doubts), _too_few(tables, acked, doubts), _held_by_nobody(tables, acks, doubts)]
+    return told(tables, found)
+
+
+def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[Finding]:
+    copies = tables.of(Kind.STORE, Kind.KEEP).groupBy("event", "node")
+    durable = copies.agg(F.min(F.struct("wall_us", "ticks")).alias("durable"))
+    beside = acked.select("event", F.struct("acked_us", "acked_ticks").alias("acked")).join(durable, "event")
+    counted = beside.where(F.col("durable") <= F.col("acked")).groupBy("event").agg(F.count("*").alias("durable"))
+    short = acked.join(counted, "event", "left").fillna(0, ["durable"])
+    short = short.where(F.col("copies").isNull() | (F.col("copies") > F.col("durable")) | F.col("owed").isNull())
+    in_ring, anywhere = doubts.with_hidden_in_ring(short), doubts.with_hidden_anywhere(short)
+    is_unknown = is_hidden_before(F.col("acked_us"))
+    is_stored = F.col("owed").isNotNull()
+    fewer = in_ring.where(is_stored & F.col("copies").isNotNull())
+    text = "{event} was acknowledged with %d copies, %d were durable"
+    never = "{event} was acknowledged, but no owner had stored it"
+    silent = "{event} was acknowledged without saying how many copies there are"
+    return [
+        finding(fewer, "S5", text, "copies", "durable", is_unknown=is_unknown),
+        finding(anywhere.where(~is_stored), "S5", never, is_unknown=is_unknown),
+        finding(short.where(F.col("copies").isNull()), "S5", silent),
+    ]
+
+
+def _too_few(tables: Tables, acked: DataFrame, doubts: Doubts) -> Finding:
+    few = acked.where(F.col("copies") < COPIES)
+    seen_us = F.col("last_us") + F.when(F.col("is_closed"), 0).otherwise(SEEN_US)
+    is_member = (F.col("joined_us") + SETTLED_US <= F.col("acked_us")) & (F.col("acked_us") <= seen_us)
+    members = F.broadcast(_members(tables))
+    counted = few.join(members, (F.col("cluster") == F.col("ring")) & is_member).groupBy("event")
+    enough = F.least(F.lit(COPIES), F.floor(F.count("*") / 2) + 1).alias("required")
+    short = few.join(counted.agg(enough), "event").where(F.col("copies") < F.col("required"))
+    # What owes nothing any more when its publisher asks again needs no copies.
+    let_go = tables.of(Kind.DISCHARGE).groupBy("event").agg(F.min("wall_us").alias("discharged_us"))
+    short = short.join(let_go, "event", "left")
+    short = short.where(F.col("discharged_us").isNull() | (F.col("discharged_us") > F.col("acked_us")))
+    is_unknown = is_hidden_before(F.col("acked_us"))
+    text = "{event} was acknowledged with %d copies, its ring needs %d"
+    return finding(doubts.with_hidden_in_ring(short), "S5", text, "copies", "required", is_unknown=is_unknown)
+
+
+def _members(tables: Tables) -> DataFrame:
+    """Each peer in its ring: since when, until when, and whether it ended in good order."""
+    joined = tables.of(Kind.RING).groupBy("node", "process", F.col("cluster").alias("ring"))
+    lives = tables.processes.select("process", "last_us", "is_closed")
+    starts = joined.agg(F.min("wall_us").alias("joined_us")).join(F.broadcast(lives), "process")
+    return starts.groupBy("ring", "node").agg(
+        F.min("joined_us").alias("joined_us"),
+        F.max("last_us").alias("last_us"),
+        F.max_by("is_closed", "last_us").alias("is_closed"),
+    )
+
+
+def _held_by_nobody(tables: Tables, acks: DataFrame, doubts: Doubts) -> Finding:
+    starts = tables.processes.where(F.col("records") > 0)
+    latest = starts.groupBy("node").agg(F.max_by("process", "incarnation").alias("process"))
+    copies = tables.of(Kind.STORE, Kind.KEEP).select("process", "event")
+    held = copies.join(F.broadcast(latest), "process", "left_semi").select("event")
+    let_go = tables.of(Kind.DISCHARGE).select("event")
+    gone = debts(acks).join(let_go.unionByName(held), "event", "left_anti")
+    text = "nobody let go of {event}, stored by {process}, and no peer that runs since holds it"
+    return finding(doubts.with_hidden_in_ring(gone), "S9", text, is_unknown=is_hidden_after(F.col("stored_us")))

@@ -1,0 +1,128 @@
+"""Where a trace is silent: the spans from which records of a process may be missing.
+
+    never closed            from its last record on, until the peer was started again, or for ever
+    first record is not 1   until that record: older segments were discarded, or not handed in
+    numbers are missing     anywhere up to its last record
+    no record at all        at any time
+
+Nothing that may lie in such a span is called lost, delivered or broken. A tail has no other end: a peer may have been
+idle for an hour and then have been killed with a second's records in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+
+from p2psub.analysis.tables import Tables
+from p2psub.model.records import Kind
+
+ALWAYS_US: Final = 0
+NEVER_US: Final = (1 << 63) - 1
+
+
+class Span(NamedTuple):
+    """Between these instants records may be missing."""
+
+    from_us: int
+    until_us: int
+
+    @staticmethod
+    def around(spans: Iterable[Span]) -> Span:
+        """The span that holds all of them; of none one that holds nothing."""
+        several = list(spans)
+        since, until = (span.from_us for span in several), (span.until_us for span in several)
+        return Span(min(since, default=NEVER_US), max(until, default=ALWAYS_US))
+
+
+_NOTHING: Final = Span.around([])
+
+
+class Doubts(NamedTuple):
+    """The silent spans of a trace: of processes, of all processes of a ring together, of all there are together.
+
+    They are collected: usually few, and never more than there were starts of peers.
+    """
+
+    of_process: dict[int, Span]
+    of_ring: dict[str, Span]
+    homeless: Span
+    """Of those who never said which ring they are in: it may be any."""
+    anywhere: Span
+
+    @classmethod
+    def of(cls, tables: Tables) -> Doubts:
+        """Read them out of the table of processes."""
+        of_process = {row.process: Span(row.from_us, row.until_us) for row in _hidden(tables).toLocalIterator()}
+        rings: dict[int, list[str]] = {}
+        if of_process:
+            said = tables.of(Kind.RING, Kind.ROLE).where(F.col("cluster").isNotNull())
+            for row in said.select("process", "cluster").distinct().toLocalIterator():
+                rings.setdefault(row.process, []).append(row.cluster)
+        by_ring: dict[str, list[Span]] = {}
+        for process, span in of_process.items():
+            for ring in rings.get(process, ()):
+                by_ring.setdefault(ring, []).append(span)
+        homeless = Span.around(span for process, span in of_process.items() if process not in rings)
+        of_ring = {ring: Span.around(spans) for ring, spans in by_ring.items()}
+        return cls(of_process, of_ring, homeless, Span.around(of_process.values()))
+
+    def with_hidden_of(self, found: DataFrame, process: Column) -> DataFrame:
+        """`hidden_from_us` and `hidden_until_us` of one process beside each row."""
+        rows = [(process_, *span) for process_, span in self.of_process.items()]
+        return _beside(found, rows, "int", process, _NOTHING)
+
+    def with_hidden_in_ring(self, found: DataFrame) -> DataFrame:
+        """The same of all processes that may be in the ring of the row's `cluster`."""
+        rows = [(ring, *Span.around([span, self.homeless])) for ring, span in self.of_ring.items()]
+        return _beside(found, rows, "string", F.col("cluster"), self.homeless)
+
+    def with_hidden_anywhere(self, found: DataFrame) -> DataFrame:
+        """The same of all processes."""
+        return _beside(found, [], "int", F.lit(0), self.anywhere)
+
+
+def is_hidden_after(at_us: Column) -> Column:
+    """Whether something that happened after an instant may be hidden."""
+    return F.col("hidden_until_us") > at_us
+
+
+def is_hidden_before(at_us: Column) -> Column:
+    """Whether something that happened before an instant may be hidden."""
+    return F.col("hidden_from_us") <= at_us
+
+
+def has_holes() -> Column:
+    """Of a row of `processes`: whether records before its last one are missing."""
+    return (F.col("records") == 0) | (F.col("missing") > 0) | (F.col("first_sequence") > 1)
+
+
+def _hidden(tables: Tables) -> DataFrame:
+    later = Window.partitionBy("node").orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
+    restarted_us = F.min("first_us").over(later)
+    # `greatest` passes over what is empty, so an end that never came must be said.
+    open_end = F.when(restarted_us.isNull(), F.lit(NEVER_US)).otherwise(F.greatest(restarted_us, F.col("last_us")))
+    until = (
+        F.when(~F.col("is_closed"), open_end)
+        .when(F.col("missing") > 0, F.col("last_us"))
+        .when(F.col("first_sequence") > 1, F.col("first_us"))
+    )
+    since = F.when(has_holes(), F.lit(ALWAYS_US)).otherwise(F.col("last_us"))
+    spans = tables.processes.select("process", since.alias("from_us"), until.alias("until_us"))
+    return spans.where(F.col("until_us").isNotNull())
+
+
+def _beside(found: DataFrame, rows: Sequence[tuple[object, ...]], kind: str, key: Column, otherwise: Span) -> DataFrame:
+    since, until = F.lit(otherwise.from_us), F.lit(otherwise.until_us)
+    if not rows:
+        return found.withColumns({"hidden_from_us": since, "hidden_until_us": until})
+    spans = found.sparkSession.createDataFrame(list(rows), f"_key {kind}, _from_us long, _until_us long")
+    beside = found.join(F.broadcast(spans), key == F.col("_key"), "left")
+    hidden = {
+        "hidden_from_us": F.coalesce(F.col("_from_us"), since),
+        "hidden_until_us": F.coalesce(F.col("_until_us"), until),
+    }
+    return beside.withColumns(hidden).drop("_key", "_from_us", "_until_us")

@@ -1,0 +1,68 @@
+"""What an audit hands back: one row per broken promise, with the records that show it and a sentence for a person.
+
+A sentence may speak of {process}, {event}, {subscription} and {cast}: they become names as everywhere in p2psub, the
+first 8 hex digits of the peer, its start, and the number there. Each %d or %s takes one more column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+
+from p2psub.analysis.schemas import KEY_BITS, VIOLATIONS
+from p2psub.analysis.tables import Tables, process_of
+
+VIOLATED: Final = "violated"
+UNKNOWN: Final = "unknown"
+
+_SAID: Final = ("invariant", "verdict", "text")
+_NAMED: Final = ("process", "event", "subscription", "cast")
+
+
+class Finding(NamedTuple):
+    """Rows of `VIOLATIONS` whose sentences lack the names that they speak of."""
+
+    rows: DataFrame
+    sentence: str
+
+
+def finding(
+    found: DataFrame, invariant: str, sentence: str, *columns: str | Column, is_unknown: Column | None = None
+) -> Finding:
+    """What is wrong with the rows of `found`; columns that it lacks stay empty."""
+    verdict = F.lit(VIOLATED)
+    if is_unknown is not None:
+        verdict = F.when(F.coalesce(is_unknown, F.lit(False)), F.lit(UNKNOWN)).otherwise(verdict)
+    text = F.format_string(sentence, *columns) if columns else F.lit(sentence)
+    facts = [
+        (F.col(field.name) if field.name in found.columns else F.lit(None)).cast(field.dataType).alias(field.name)
+        for field in VIOLATIONS.fields
+        if field.name not in _SAID
+    ]
+    rows = found.select(F.lit(invariant).alias("invariant"), verdict.alias("verdict"), text.alias("text"), *facts)
+    return Finding(rows, sentence)
+
+
+def told(tables: Tables, findings: Sequence[Finding]) -> DataFrame:
+    """All findings of an audit, with names in their sentences."""
+    united = reduce(DataFrame.unionByName, [found.rows for found in findings])
+    name = F.concat(F.substring("id", 1, 8), F.lit("."), F.col("incarnation").cast("string")).alias("_name")
+    peers = tables.processes.join(F.broadcast(tables.nodes), "node").select(F.col("process").alias("_of"), name)
+    for what in _NAMED:
+        if any(f"{{{what}}}" in found.sentence for found in findings):
+            united = _with_name(united, F.broadcast(peers), what)
+    return united.select([field.name for field in VIOLATIONS.fields])
+
+
+def _with_name(united: DataFrame, peers: DataFrame, what: str) -> DataFrame:
+    process, name = F.col(what), F.col("_name")
+    if what != "process":
+        number = F.col(what).bitwiseAND((1 << KEY_BITS) - 1).cast("string")
+        process, name = process_of(F.col(what)), F.concat(F.col("_name"), F.lit("."), number)
+    said = F.replace(F.col("text"), F.lit(f"{{{what}}}"), F.coalesce(name, F.lit("?")))
+    named = united.withColumn("_process", process).join(peers, F.col("_process") == F.col("_of"), "left")
+    return named.withColumn("text", said).drop("_process", "_of", "_name")

@@ -1,0 +1,46 @@
+"""S8, the ring, as far as a trace goes: members of one table, and processes that found no ring.
+
+Successor lists are not traced, so live successors and principals cannot be checked here; the simulator does it, and a
+running peer shows its own at `/ringz`. What a trace has: `ring` when a member entered, and `table` when it obeyed one.
+A table's version (reign and number) names one table: whoever obeys it must count the same owners. That a process ran
+for a minute and never entered a ring is a finding too, but an unknown one: the trace does not know whether it could
+reach anybody.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+
+from p2psub.analysis.audits.doubts import has_holes
+from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
+from p2psub.analysis.tables import Tables
+from p2psub.model.records import Kind
+
+JOIN_US = 60_000_000
+"""Six times the bound on joining in quiet (10 heartbeats): faults take their time."""
+
+
+def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
+    """Tables in two versions, and processes without a ring."""
+    return told(tables, [_two_tables(tables), _without_ring(tables)])
+
+
+def _two_tables(tables: Tables) -> Finding:
+    versions = tables.of(Kind.TABLE).groupBy("epoch_counter", "epoch_process", "count")
+    odd = F.max(F.struct("copies", "process", "sequence", "wall_us")).alias("odd")
+    sizes = versions.agg(F.min("copies").alias("fewest"), F.max("copies").alias("most"), odd)
+    two = sizes.where(F.col("fewest") != F.col("most")).select("*", "odd.process", "odd.sequence", "odd.wall_us")
+    text = "table %d of one reign has %d owners for {process} and %d for another member"
+    return finding(two, "S8", text, "count", "most", "fewest")
+
+
+def _without_ring(tables: Tables) -> Finding:
+    joined = tables.of(Kind.RING).select("process").distinct()
+    lonely = tables.processes.where(~has_holes() & (F.col("last_us") - F.col("first_us") >= JOIN_US))
+    lonely = lonely.join(joined, "process", "left_anti")
+    lonely = lonely.withColumns({"sequence": F.col("last_sequence"), "wall_us": F.col("last_us")})
+    return finding(
+        lonely, "S8", "{process} ran for more than a minute and never entered a ring", is_unknown=F.lit(True)
+    )

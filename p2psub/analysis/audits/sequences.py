@@ -1,0 +1,53 @@
+"""The trace itself: the records of a process are numbered from 1 without a gap, and its stamps only grow.
+
+What a peer says it dropped or discarded (`trace_overflow`, `trace_discarded`) is accounted for: what those records
+said is unknown, and so it is for a process that others speak of and that left no trace. That a process was cut, which
+is how a crash looks, breaks nothing and is no finding.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+
+from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
+from p2psub.analysis.tables import Tables
+from p2psub.model.records import Kind
+
+ACCOUNTED = ("trace_overflow", "trace_discarded")
+
+
+def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
+    """Holes, silence, and clocks that run back."""
+    return told(tables, [_holes(tables), _silent(tables), _backwards(tables)])
+
+
+def _holes(tables: Tables) -> Finding:
+    dropped = tables.of(Kind.DROP).where(F.col("reason").isin(*ACCOUNTED))
+    # A discarded segment may be one of an earlier start of the peer, which cannot say so itself.
+    said = dropped.groupBy("node").agg(F.sum("count").alias("said"))
+    gone = tables.processes.where(F.col("records") > 0)
+    gone = gone.withColumn("gone", F.col("missing") + F.col("first_sequence") - 1).where(F.col("gone") > 0)
+    by_node = gone.groupBy("node").agg(F.sum("gone").alias("gone_at_node"))
+    beside = gone.join(by_node, "node").join(said, "node", "left").fillna(0, ["said"])
+    beside = beside.withColumns({"sequence": F.col("last_sequence"), "wall_us": F.col("last_us")})
+    is_accounted = F.col("said") >= F.col("gone_at_node")
+    why = F.when(is_accounted, "it says that it dropped them").otherwise("nothing says why")
+    text = "%d records of {process} are not there, and %s"
+    return finding(beside, "trace", text, "gone", why, is_unknown=is_accounted)
+
+
+def _silent(tables: Tables) -> Finding:
+    silent = tables.processes.where(F.col("records") == 0)
+    return finding(silent, "trace", "others speak of {process}, of which there is no trace", is_unknown=F.lit(True))
+
+
+def _backwards(tables: Tables) -> Finding:
+    # The one question about neighbours in one order: no grouping answers it, so here a window is paid for.
+    own = Window.partitionBy("process").orderBy("sequence")
+    stamp = F.struct("wall_us", "ticks")
+    stamped = tables.records.select("process", "sequence", "wall_us", stamp.alias("stamp"))
+    before = stamped.withColumn("before", F.lag("stamp").over(own))
+    back = before.where(F.col("stamp") <= F.col("before"))
+    return finding(back, "trace", "the stamp of record %d of {process} is not after the one before it", "sequence")

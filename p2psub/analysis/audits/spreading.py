@@ -1,0 +1,82 @@
+"""S11: a change is stored once, a number names one change, and a broadcast in a settled cube costs N-1 transfers.
+
+The first two stand in `change` and `number`. The third is judged where the trace shows a settled cube: for a while
+before and after the cast no super-node came or went and no directory changed, no half was handed on a second time
+(links lost something, which is not traced), and N is the number of clusters with a super-node. Everything else is
+left to the answers about casts, which count the transfers of all of them.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+
+from p2psub.analysis.audits.doubts import Doubts, is_hidden_after, is_hidden_before
+from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
+from p2psub.analysis.reigns import reigns
+from p2psub.analysis.tables import Tables
+from p2psub.model.records import Kind
+
+CALM_US = 3_000_000
+"""A cast in a settled cube is over by then; nothing may change in this span, the one before and the one after."""
+BROADCAST = "ChangePayload"
+
+
+def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+    """Changes stored or numbered twice, and broadcasts with the wrong number of transfers."""
+    return told(tables, [_stored_twice(tables), _numbered_twice(tables), _transfers(tables, terms.doubts_of(tables))])
+
+
+def _stored_twice(tables: Tables) -> Finding:
+    stored = tables.of(Kind.CHANGE).groupBy("process", "change")
+    counted = stored.agg(
+        F.count("*").alias("times"),
+        F.max("sequence").alias("sequence"),
+        F.max("wall_us").alias("wall_us"),
+        F.max("cluster").alias("cluster"),
+    )
+    text = "{process} stored the change %s %d times as new"
+    return finding(counted.where(F.col("times") > 1), "S11", text, "change", "times")
+
+
+def _numbered_twice(tables: Tables) -> Finding:
+    named = F.struct("subscription", "version")
+    last = F.max(F.struct("wall_us", "process", "sequence", "subscription")).alias("last")
+    numbers = tables.of(Kind.NUMBER).groupBy("change").agg(F.min(named).alias("one"), F.max(named).alias("other"), last)
+    two = numbers.where(F.col("one") != F.col("other"))
+    two = two.select("change", "last.wall_us", "last.process", "last.sequence", "last.subscription")
+    return finding(two, "S11", "the number %s names {subscription} and another change", "change")
+
+
+def _transfers(tables: Tables, doubts: Doubts) -> Finding:
+    casts = tables.of(Kind.CAST).where(F.col("reason") == BROADCAST)
+    casts = casts.select("cast", "process", "sequence", "wall_us", _span_of("wall_us").alias("span"))
+    settled = casts.join(_stirred(tables), "span", "left_anti")
+    forwards = tables.of(Kind.FORWARD).groupBy("cast")
+    counted = forwards.agg(F.count("*").alias("transfers"), F.max("count").alias("tries"))
+    spent = settled.join(counted, "cast", "left").fillna(0, ["transfers", "tries"]).where(F.col("tries") <= 1)
+    beside = spent.join(_clusters(tables), "span").where(F.col("transfers") != F.col("clusters") - 1)
+    beside = doubts.with_hidden_anywhere(beside)
+    is_unknown = is_hidden_before(F.col("wall_us") + CALM_US) & is_hidden_after(F.col("wall_us") - CALM_US)
+    text = "the broadcast {cast} in a settled cube of %d clusters took %d transfers"
+    return finding(beside, "S11", text, "clusters", "transfers", is_unknown=is_unknown)
+
+
+def _span_of(wall_us: str) -> Column:
+    return F.floor(F.col(wall_us) / CALM_US)
+
+
+def _stirred(tables: Tables) -> DataFrame:
+    """Spans of time in which the cube was not settled, or that are beside one."""
+    changed = tables.of(Kind.ROLE, Kind.DIRECTORY).select("wall_us")
+    ended = reigns(tables).select(F.col("ended_us").alias("wall_us"))
+    beside = F.explode(F.array(*[_span_of("wall_us") + step for step in (-1, 0, 1)])).alias("span")
+    return changed.unionByName(ended).select(beside).distinct()
+
+
+def _clusters(tables: Tables) -> DataFrame:
+    """How many clusters had a super-node throughout a span."""
+    spans = F.sequence(_span_of("begun_us"), _span_of("ended_us"))
+    during = reigns(tables).select("cluster", F.explode(spans).alias("span"))
+    return during.distinct().groupBy("span").agg(F.count("*").alias("clusters"))

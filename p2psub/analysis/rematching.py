@@ -1,0 +1,202 @@
+"""Who should have got an event, found out anew from the trace: the plainest matcher over what was published.
+
+Neither owners nor their indexes are believed: `published` of `store` (else of `publish`) is tried against the filter
+of every subscription that was ever asked for or numbered, by `p2psub.matching.linear`. The register of subscriptions
+goes to every worker, by the topics they pin; events stay where they are. It is the one place of the analysis where
+rows pass through Python.
+
+A pair (event, subscription) is
+
+    owed      the event was acknowledged, and by the vector it was stored under the subscription was active: the highest
+              version that the vector holds is. Whoever had given up before the storing is owed nothing.
+    stable    the event was published after the subscription's verdict `stable`, and acknowledged before its end.
+              Where a cluster had two reigns at once a verdict speaks for one of them alone; it counts from 20 s after
+              they became one (docs/promises.md).
+    wanted    the filter takes the event.
+
+Rows are the owed, the stable, and all that were delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
+
+from p2psub.analysis.debts import acknowledged
+from p2psub.analysis.reigns import splits, whole_again
+from p2psub.analysis.schemas import KEY_BITS
+from p2psub.analysis.tables import Tables
+from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
+from p2psub.model.changes import ChangeNumber, Stream, Vector
+from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, pinned_topics
+from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.records import Kind
+from p2psub.runtime.trace_files import decode_part
+
+STABLE: Final = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
+"""The reason of the `verdict` record from which on a subscription stands everywhere."""
+
+PAIRS: Final = StructType(
+    [
+        StructField("event", LongType()),
+        StructField("subscription", LongType()),
+        StructField("is_owed", BooleanType()),
+        StructField("is_stable", BooleanType()),
+        StructField("is_wanted", BooleanType()),
+        StructField("over_us", LongType()),  # when the subscription was given up, or its process ended
+    ]
+)
+
+
+class Numbered(NamedTuple):
+    """One numbered change of a subscription."""
+
+    stream: Stream
+    n: int
+    version: int
+    is_active: bool
+
+
+class Wanted(NamedTuple):
+    """A subscription as the trace knows it; times are empty where it says nothing."""
+
+    key: int
+    subscribed: str
+    changes: tuple[Numbered, ...]
+    stable_us: int | None
+    over_us: int | None
+    given_up_us: int | None
+
+
+def rematch(tables: Tables, acks: DataFrame | None = None) -> DataFrame:
+    """All pairs that are owed, stable or delivered: see `PAIRS`. Worth keeping: several audits ask for it.
+
+    `acks` is `debts.acknowledged`, if it was kept.
+    """
+    register = tables.records.sparkSession.sparkContext.broadcast(read_register(tables))
+
+    def match(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        matcher = Matcher(register.value)
+        for batch in batches:
+            yield _as_batch([pair for row in batch.to_pylist() for pair in matcher.pairs(row)])
+
+    return _events(tables, acks).mapInArrow(match, PAIRS)
+
+
+def _events(tables: Tables, acks: DataFrame | None) -> DataFrame:
+    """Every event with its body, the storing behind its acknowledgement, and whom it was handed to."""
+    published = tables.of(Kind.PUBLISH).where(F.col("event").isNotNull())
+    bodies = published.select("event", F.col("wall_us").alias("published_us"), F.col("published").alias("said"))
+    behind = (acknowledged(tables) if acks is None else acks).select(
+        "event", "acked_us", "stored_us", "process", "sequence"
+    )
+    stored = tables.of(Kind.STORE).select("process", "sequence", "vector", F.col("published").alias("held"))
+    delivered = tables.of(Kind.DELIVER).where(F.col("event").isNotNull())
+    handed = delivered.groupBy("event").agg(F.collect_set("subscription").alias("delivered"))
+    whole = (
+        behind.join(stored, ["process", "sequence"], "left").join(bodies, "event", "full").join(handed, "event", "left")
+    )
+    body = F.coalesce("held", "said").alias("published")
+    columns = ("event", "vector", "published_us", "acked_us", "stored_us", "delivered")
+    return whole.select(*columns, body).where(F.col("published").isNotNull())
+
+
+def _as_batch(pairs: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    kinds = {"long": pa.int64(), "boolean": pa.bool_()}
+    columns = zip(*pairs, strict=True) if pairs else ([] for _ in PAIRS.fields)
+    arrays = [
+        pa.array(list(column), kinds[field.dataType.typeName()])
+        for column, field in zip(columns, PAIRS.fields, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=PAIRS.fieldNames())
+
+
+class Matcher:
+    """The register at one worker, with its filters compiled."""
+
+    def __init__(self, register: list[Wanted]) -> None:
+        self._by_key: dict[int, tuple[Wanted, CompiledFilter]] = {}
+        self._by_topic: dict[str, list[int]] = {}
+        self._open: list[int] = []
+        for wanted in register:
+            filter_ = decode_part(wanted.subscribed, Subscription).filter
+            self._by_key[wanted.key] = (wanted, compile_filter(filter_))
+            topics = pinned_topics(filter_)
+            for topic in topics:
+                self._by_topic.setdefault(topic, []).append(wanted.key)
+            if not topics:
+                self._open.append(wanted.key)
+
+    def pairs(self, row: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+        """The pairs of one event."""
+        event = decode_part(row["published"], Event)
+        content = content_of(event)
+        candidates = dict.fromkeys([*self._by_topic.get(event.topic, ()), *self._open])
+        delivered = set(row["delivered"] or ())
+        # Also what was handed to a subscription that pins another topic must be looked at.
+        candidates.update(dict.fromkeys(sorted(delivered & self._by_key.keys())))
+        promised = event.guarantee is Guarantee.EFFECTIVELY_ONCE and row["stored_us"] is not None
+        for key in candidates:
+            wanted, filter_ = self._by_key[key]
+            takes = bool(satisfies(content, filter_))
+            is_owed = takes and promised and _is_owed(wanted, row["vector"], row["stored_us"])
+            is_stable = takes and promised and _is_stable(wanted, row["published_us"], row["acked_us"])
+            if is_owed or is_stable or key in delivered:
+                yield (row["event"], key, is_owed, is_stable, takes, wanted.over_us)
+
+
+def _is_owed(wanted: Wanted, vector: str | None, stored_us: int) -> bool:
+    # An owner may know of an end beyond its contiguous vector.
+    if wanted.given_up_us is not None and wanted.given_up_us < stored_us:
+        return False
+    held = _numbers_of(vector or "[]")
+    known = [(change.version, change.is_active) for change in wanted.changes if change.n <= held.get(change.stream, 0)]
+    return bool(known) and max(known)[1]
+
+
+def _is_stable(wanted: Wanted, published_us: int | None, acked_us: int) -> bool:
+    if wanted.stable_us is None or published_us is None or published_us <= wanted.stable_us:
+        return False
+    return wanted.over_us is None or acked_us < wanted.over_us
+
+
+@lru_cache(maxsize=1 << 12)
+def _numbers_of(vector: str) -> dict[Stream, int]:
+    return dict(decode_part(vector, Vector))
+
+
+def read_register(tables: Tables) -> list[Wanted]:
+    """All subscriptions of a trace, collected: they are few beside what happens to them."""
+    asked = tables.of(Kind.SUBSCRIBE, Kind.NUMBER).where(F.col("subscribed").isNotNull())
+    texts: dict[int, str] = {}
+    changes: dict[int, list[Numbered]] = {}
+    for row in asked.select("subscription", "subscribed", "change", "version", "state").toLocalIterator():
+        texts.setdefault(row.subscription, row.subscribed)
+        if row.change is not None:
+            number = decode_part(row.change, ChangeNumber)
+            is_active = row.state == SubscriptionState.ACTIVE.value
+            changes.setdefault(row.subscription, []).append(Numbered(number.stream, number.n, row.version, is_active))
+    split = splits(tables)
+    stable_us = {key: whole_again(split, at_us) for key, at_us in _first(tables, Kind.VERDICT, STABLE).items()}
+    given_up_us = _first(tables, Kind.UNSUBSCRIBE)
+    ended_us = {row.process: row.last_us for row in tables.processes.select("process", "last_us").toLocalIterator()}
+    register: list[Wanted] = []
+    for key, text in sorted(texts.items()):
+        ends = [at_us for at_us in (given_up_us.get(key), ended_us.get(key >> KEY_BITS)) if at_us is not None]
+        numbered = tuple(changes.get(key, ()))
+        over_us = min(ends, default=None)
+        register.append(Wanted(key, text, numbered, stable_us.get(key), over_us, given_up_us.get(key)))
+    return register
+
+
+def _first(tables: Tables, kind: Kind, reason: str | None = None) -> dict[int, int]:
+    """When each subscription first had a record of a kind."""
+    records = tables.of(kind) if reason is None else tables.of(kind).where(F.col("reason") == reason)
+    first = records.groupBy("subscription").agg(F.min("wall_us").alias("at_us"))
+    return {row.subscription: row.at_us for row in first.toLocalIterator() if row.subscription is not None}
