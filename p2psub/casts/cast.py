@@ -8,9 +8,8 @@ An answer that is quick needs no custody before it: only what is still open at t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
-
-import msgspec
 
 from p2psub.casts import spread
 from p2psub.config import CubeConfig
@@ -44,7 +43,8 @@ class Local(Protocol):
     def take(self, cast: CastId, payload: Payload, part: Prefix) -> None: ...
 
 
-class _Half(msgspec.Struct):
+@dataclass(slots=True)
+class _Half:
     """One sibling half that we handed on."""
 
     payload: Payload
@@ -55,17 +55,18 @@ class _Half(msgspec.Struct):
     summary: Summary | None = None
 
 
-class _OpenCast(msgspec.Struct):
+@dataclass(slots=True)
+class _OpenCast:
     id: CastId
     subcube: Prefix
     payload: Payload
     hops: int
     opened_tick: int
-    parents: dict[NodeId, Contact] = msgspec.field(default_factory=dict)
+    parents: dict[NodeId, Contact] = field(default_factory=dict)
     is_in_custody: bool = False
     """Whether its parents know that we have it."""
     done: Callable[[Summary, bool], None] | None = None
-    halves: dict[Prefix, _Half] = msgspec.field(default_factory=dict)
+    halves: dict[Prefix, _Half] = field(default_factory=dict)
     local: Summary | None = None
 
 

@@ -9,6 +9,7 @@ anew, since a member may have come back without its disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -35,14 +36,15 @@ _STALE_TICKS = 60
 _encoder = msgspec.msgpack.Encoder()
 
 
-class Held(msgspec.Struct):
+@dataclass(slots=True)
+class Held:
     """A deed we hold."""
 
     deed: Deed
     key: Key
     born_us: Micros
     owed: dict[SubscriptionId, Obligation]
-    held_by: dict[NodeId, None] = msgspec.field(default_factory=dict)
+    held_by: dict[NodeId, None] = field(default_factory=dict)
     """Who is known to hold it durably, ourselves included."""
     asked: dict[NodeId, None] | None = None
     """Whom we asked to hold it, if it was born here: nobody else can. None for a deed that came from another."""

@@ -6,8 +6,7 @@ An event is stored only with its matches, so nobody ever matches it again: what 
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import msgspec
+from dataclasses import dataclass, field
 
 from p2psub.config import PubSubConfig
 from p2psub.model.changes import Vector, lowest_common
@@ -21,7 +20,8 @@ from p2psub.pubsub.shards import EmptyShards
 from p2psub.pubsub.tenure import Tenure
 
 
-class Gathering(msgspec.Struct):
+@dataclass(slots=True)
+class Gathering:
     """An event whose matches are not all in yet."""
 
     timed: Timed
@@ -29,8 +29,8 @@ class Gathering(msgspec.Struct):
     started_us: Micros
     asked_tick: int
     shards: dict[int, None]
-    matches: dict[Obligation, None] = msgspec.field(default_factory=dict)
-    claims: list[Vector] = msgspec.field(default_factory=list)
+    matches: dict[Obligation, None] = field(default_factory=dict)
+    claims: list[Vector] = field(default_factory=list)
 
     def vector(self) -> Vector:
         """The changes that every index asked is known to hold."""

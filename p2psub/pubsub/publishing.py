@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
 
 import msgspec
@@ -32,7 +33,8 @@ _REDIRECTS_MAX = 3
 _guarantee_of = attrgetter("guarantee")
 
 
-class _Waiting(msgspec.Struct):
+@dataclass(slots=True)
+class _Waiting:
     """An event nobody has acknowledged yet."""
 
     event: Event

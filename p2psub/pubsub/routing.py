@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import msgspec
+from dataclasses import dataclass
 
 from p2psub.casts.cast import Casts, Summary
 from p2psub.model.content import Guarantee, SubscriptionState
@@ -22,7 +21,8 @@ _PATIENCE_TICKS = 4
 """How long a cast waits for subscribing peers; who is late is tried again by the owner. A guess: two heartbeats."""
 
 
-class _Arriving(msgspec.Struct):
+@dataclass(slots=True)
+class _Arriving:
     """An event being handed to the peers of our cluster."""
 
     waiting: dict[NodeId, tuple[Contact, Deliver]]

@@ -7,6 +7,8 @@ settled; when every cluster has answered, the subscription is stable.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import msgspec
 
 from p2psub.casts.cast import Casts, Summary
@@ -32,19 +34,21 @@ CHANGE_ROOM = "change"
 _RESEND_TICKS = 2
 
 
-class _Settling(msgspec.Struct):
+@dataclass(slots=True)
+class _Settling:
     """A change that not everybody concerned has stored yet."""
 
     change: Change
     is_durable: bool = False
-    confirmed: dict[NodeId, None] = msgspec.field(default_factory=dict)
+    confirmed: dict[NodeId, None] = field(default_factory=dict)
     is_refused: bool = False
     retained: int = 0
     sent_tick: int = -_RESEND_TICKS
-    casts: list[tuple[CastId, Prefix]] = msgspec.field(default_factory=list)
+    casts: list[tuple[CastId, Prefix]] = field(default_factory=list)
 
 
-class _Own(msgspec.Struct):
+@dataclass(slots=True)
+class _Own:
     """A change of our own cluster on its way to every other."""
 
     change: Change
