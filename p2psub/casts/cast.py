@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from p2psub.casts import spread
 from p2psub.config import CubeConfig
@@ -72,7 +72,7 @@ class _OpenCast:
 
 _Name = tuple[CastId, Prefix]
 
-BACKOFF_MAX = 4
+BACKOFF_MAX: Final = 4
 """A half that nobody takes is tried at ever longer intervals, up to this many times the first."""
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from p2psub.model.ids import ClusterId, EventId, Key, Natural, SubscriptionId, key_of_shard, key_of_topic
 from p2psub.model.instants import Micros
-from p2psub.model.seals import Seal, leaf_of
+from p2psub.model.seals import Seal
 
 
 class Moment(msgspec.Struct, frozen=True, order=True):
@@ -30,8 +30,6 @@ class Moment(msgspec.Struct, frozen=True, order=True):
 Value = bool | int | float | str | Moment | frozenset[int | str]
 """A content value: int, float, string, bool, date, or a set of ints or strings."""
 
-_in_order = msgspec.msgpack.Encoder(order="deterministic")
-"""Attributes in one order, whatever order they were given in."""
 
 TOPIC_BYTES_MAX = 1024
 EVENT_BYTES_MAX = 256 * 1024
@@ -213,18 +211,3 @@ def shard_of(subscription: SubscriptionId, shards: int) -> int:
     """The wildcard shard of a subscription that pins no topic."""
     name = subscription.node + subscription.incarnation.to_bytes(8, "big") + subscription.sequence.to_bytes(8, "big")
     return hashlib.sha256(name).digest()[0] % shards
-
-
-def content_bytes(event: Event) -> bytes:
-    """Everything an application sees of an event, in one spelling."""
-    try:
-        return _in_order.encode((event.id, event.topic, event.attributes, event.body))
-    except TypeError:
-        # A set of ints and strings has no order of its own.
-        attributes = {a: sorted(v, key=repr) if type(v) is frozenset else v for a, v in event.attributes.items()}
-        return _in_order.encode((event.id, event.topic, attributes, event.body))
-
-
-def content_hash(event: Event) -> bytes:
-    """What is sealed, and what both ends compare (S4)."""
-    return leaf_of(content_bytes(event))

@@ -6,16 +6,16 @@ with it. The empty prefix is the whole cube.
 
 from __future__ import annotations
 
-from typing import Annotated, NewType
+from typing import Annotated, Final, NewType
 
 import msgspec
 
 Prefix = NewType("Prefix", Annotated[str, msgspec.Meta(pattern=r"\A[01]{0,64}\Z")])
 """Leading label bits: a subcube."""
 
-WHOLE = Prefix("")
+WHOLE: Final = Prefix("")
 
-_FLIPPED = {"0": "1", "1": "0"}
+_FLIPPED: Final = {"0": "1", "1": "0"}
 
 
 def gray_of(position: int) -> int:

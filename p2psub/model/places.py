@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
+from operator import attrgetter
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -47,6 +48,8 @@ class TableVersion(NamedTuple):
     n: Natural
 
 
+_id_of = attrgetter("id")
+
 Owners = Annotated[tuple[Contact, ...], msgspec.Meta(min_length=1)]
 
 
@@ -84,7 +87,3 @@ class Table(msgspec.Struct, frozen=True, array_like=True):
 
     def _index_of(self, place: Place) -> int:
         return bisect_left(self.owners, place, key=_id_of)
-
-
-def _id_of(contact: Contact) -> Place:
-    return contact.id

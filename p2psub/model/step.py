@@ -11,11 +11,12 @@ from random import Random
 from typing import Any
 
 from p2psub.model.changes import ChangeNumber, Vector
+from p2psub.model.clock import HybridClock
 from p2psub.model.content import Event, Subscription
 from p2psub.model.effects import Effect, Persist, Write
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId
-from p2psub.model.instants import HybridClock, Micros, Stamp
+from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.records import Kind, Record
 

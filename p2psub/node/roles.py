@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.messages.cluster import Left, NotSuperNode, Reign, Report, StreamHeld, StreamState, Takeover, Vacancy
 from p2psub.model.messages.cube import DirectorySay
@@ -13,7 +15,7 @@ from p2psub.node.ruling import Ruling
 from p2psub.overlay.joining import RoundTrips, choose_cluster
 from p2psub.overlay.liveness import Fate
 
-_FOUNDING_PATIENCE_TICKS = 6
+_FOUNDING_PATIENCE_TICKS: Final = 6
 """A cluster nobody has heard of for so many ticks does not exist yet; before, news of it may be on its way."""
 
 

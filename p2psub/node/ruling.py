@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, NotSuperNode, Reign, Report
@@ -14,7 +16,7 @@ from p2psub.node.cores import Cores
 from p2psub.pubsub.grants import Grants
 from p2psub.pubsub.settlement import claims_on_takeover
 
-_FILL_PATIENCE_TICKS = 60
+_FILL_PATIENCE_TICKS: Final = 60
 """A super-node that took over without the state, and finds nobody who has it, goes on with what it has."""
 
 

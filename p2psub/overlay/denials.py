@@ -8,6 +8,7 @@ out: it is told by a function that it is given.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from p2psub.model.effects import Deny
 from p2psub.model.ids import Contact, NodeId
@@ -15,7 +16,7 @@ from p2psub.model.messages.denials import DenyOffer, DenySay
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
-ASK_EVERY_TICKS = 120
+ASK_EVERY_TICKS: Final = 120
 """How often the bootstrap is asked, and neighbours are told again: every minute. A guess; news do not wait for it."""
 
 IsSigned = Callable[[DenySay], bool]

@@ -6,16 +6,18 @@ down. Nothing is fetched at the moment of failure: the first candidates were giv
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2psub.config import ClusterConfig
 from p2psub.model.ids import ID_BYTES, ClusterId, Contact, Epoch, NodeId, Place
 from p2psub.model.messages.cluster import Takeover
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
-NO_EPOCH = Epoch(0, NodeId(Place(bytes(ID_BYTES))), 0)
+NO_EPOCH: Final = Epoch(0, NodeId(Place(bytes(ID_BYTES))), 0)
 """Below every reign."""
 
-_ALONE_PATIENCE_TICKS = 60
+_ALONE_PATIENCE_TICKS: Final = 60
 """A node that hears nobody was probably cut off; it waits this much longer before it rules alone."""
 
 

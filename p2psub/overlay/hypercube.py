@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -32,13 +33,13 @@ from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.overlay.liveness import Liveness
 
-DIRECTORY_ROOM = "directory"
+DIRECTORY_ROOM: Final = "directory"
 
-_SPLIT_PATIENCE_TICKS = 40
+_SPLIT_PATIENCE_TICKS: Final = 40
 """A founder not heard of for this long has given up; its half is free again. A guess."""
 
-_SPARES = 2
-_SPARES_EVERY_TICKS = 20
+_SPARES: Final = 2
+_SPARES_EVERY_TICKS: Final = 20
 """How many members an entry names besides the super-node, and how often that is looked at. Guesses."""
 
 

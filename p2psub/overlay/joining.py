@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from p2psub.config import ClusterConfig
 from p2psub.model.ids import ClusterId, Contact, NodeId
@@ -11,10 +12,10 @@ from p2psub.model.messages.cube import DirectoryAsk
 from p2psub.model.places import Entry
 from p2psub.model.step import Step
 
-_NEAR = 2
+_NEAR: Final = 2
 """A cluster is near if its round trip is at most this many times the best."""
 
-_MEASURE_ASKS = 8
+_MEASURE_ASKS: Final = 8
 """Super-nodes that have not answered by then are not waited for. A guess."""
 
 

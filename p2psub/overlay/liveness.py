@@ -9,13 +9,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from p2psub.config import LivenessConfig
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.messages.liveness import Ping, Pong, WitnessAsk, WitnessSay
 from p2psub.model.step import Step
 
-_NEVER = -1
+_NEVER: Final = -1
 
 
 class Fate(enum.Enum):

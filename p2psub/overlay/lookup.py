@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from p2psub.config import RingConfig
 from p2psub.model.ids import CIRCLE, Contact, Key, NodeId, distance, place_after
@@ -11,7 +12,7 @@ from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.ring import Ring
 
-_PATIENCE_TICKS = 4
+_PATIENCE_TICKS: Final = 4
 """A look-up unanswered for this long is forgotten; whoever still wants it asks again. A guess: two heartbeats."""
 
 

@@ -7,15 +7,17 @@ it must hear to have all that the cluster ever answered for.
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.messages.cluster import Vacancy
 from p2psub.model.places import Table
 from p2psub.model.step import Step
 
-_LISTENING_TICKS = 6
+_LISTENING_TICKS: Final = 6
 """Nothing is agreed before whoever lives on had the time to say so. A guess: three heartbeats."""
 
-_FRESH_TICKS = 8
+_FRESH_TICKS: Final = 8
 """Who has not repeated it for so long may be down again, or follow somebody. A guess: three of four words lost."""
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from p2psub.config import ClusterConfig
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.messages.cluster import Report
 from p2psub.model.step import Step
 
-_REPORTING_TICKS = 8
+_REPORTING_TICKS: Final = 8
 """Until then members may not have heard of a new reign. A guess: four heartbeats."""
 
-SURPASSING = 1.2
+SURPASSING: Final = 1.2
 """How many times a candidate's score another must have to take its rank. A guess: a fifth more."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
@@ -23,17 +24,17 @@ from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.pubsub.tenure import Tenure
 
-DEED_ROOM = "deed"
-_DEEDS_PER_MESSAGE = 64
-_IDS_PER_MESSAGE = 4096
-_ERASE_EVERY_TICKS = 8
-_SPARE_TICKS = 2
+DEED_ROOM: Final = "deed"
+_DEEDS_PER_MESSAGE: Final = 64
+_IDS_PER_MESSAGE: Final = 4096
+_ERASE_EVERY_TICKS: Final = 8
+_SPARE_TICKS: Final = 2
 """After this time a deed gets the copies beyond those that its acknowledgement needs. A guess: one heartbeat."""
-_STALE_TICKS = 60
+_STALE_TICKS: Final = 60
 """A replica that has heard nothing of a deed for this long asks its owner whether it is discharged. A guess: 30 H."""
 
 
-_encoder = msgspec.msgpack.Encoder()
+_encoder: Final = msgspec.msgpack.Encoder()
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, content_hash
+from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState
+from p2psub.model.digests import content_hash
 from p2psub.model.effects import Notify, NotifyGap, Reply, SubscribeCommand, TookCommand, UnsubscribeCommand
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros

@@ -9,6 +9,7 @@ called stable.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from p2psub.config import ClusterConfig, CubeConfig
 from p2psub.model.batches import batches_of
@@ -21,7 +22,7 @@ from p2psub.model.step import Step
 from p2psub.overlay.roster import Roster
 from p2psub.pubsub.changes import ChangeSet
 
-_RESEND_TICKS = 4
+_RESEND_TICKS: Final = 4
 
 
 @dataclass(slots=True)

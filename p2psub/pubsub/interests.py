@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
@@ -24,7 +25,7 @@ from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.pubsub.tenure import Tenure
 
-_STAGED_MAX = 4
+_STAGED_MAX: Final = 4
 """Tables under way at a time: one, and a few that were overtaken."""
 
 

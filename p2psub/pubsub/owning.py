@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
 from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, Timed
+from p2psub.model.digests import deed_id
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import (
@@ -25,7 +27,6 @@ from p2psub.model.messages.pubsub import (
     Publish,
     Route,
     Routed,
-    deed_id,
 )
 from p2psub.model.outcomes import Outcome, PublishOutcome
 from p2psub.model.records import Kind
@@ -39,8 +40,8 @@ from p2psub.pubsub.spool import Spool
 from p2psub.pubsub.tenure import Tenure
 from p2psub.queueing.retention import Recent
 
-_BACKOFF_MAX = 5
-_SPOOL_EVERY_TICKS = 10
+_BACKOFF_MAX: Final = 5
+_SPOOL_EVERY_TICKS: Final = 10
 
 
 class Owning:

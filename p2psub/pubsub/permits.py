@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2psub.model.ids import NodeId
 from p2psub.model.rights import Rights
 
-_NOTHING = Rights((), (), may_rule=False)
+_NOTHING: Final = Rights((), (), may_rule=False)
 
 
 class Permits:

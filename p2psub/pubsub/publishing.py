@@ -10,11 +10,13 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Final
 
 import msgspec
 
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Draft, Event, Guarantee, Timed, content_bytes, content_hash
+from p2psub.model.content import Draft, Event, Guarantee, Timed
+from p2psub.model.digests import content_bytes, content_hash
 from p2psub.model.effects import PublishCommand, Reply
 from p2psub.model.ids import Contact, EventId, Key
 from p2psub.model.instants import SECOND_US, Micros
@@ -27,7 +29,7 @@ from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
 from p2psub.pubsub.sealing import Sealing
 
-_REDIRECTS_MAX = 3
+_REDIRECTS_MAX: Final = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
 
 _guarantee_of = attrgetter("guarantee")

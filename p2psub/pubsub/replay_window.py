@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-WINDOW = 1024
+from typing import Final
+
+WINDOW: Final = 1024
 """How far numbers may overtake each other."""
 
-_MASK = (1 << WINDOW) - 1
+_MASK: Final = (1 << WINDOW) - 1
 
 
 class ReplayWindow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from p2psub.casts.cast import Casts, Summary
 from p2psub.model.content import Guarantee, SubscriptionState
@@ -17,7 +18,7 @@ from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.pubsub.changes import ChangeSet
 
-_PATIENCE_TICKS = 4
+_PATIENCE_TICKS: Final = 4
 """How long a cast waits for subscribing peers; who is late is tried again by the owner. A guess: two heartbeats."""
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from p2psub.model.content import Event, Guarantee, content_hash
+from p2psub.model.content import Event, Guarantee
+from p2psub.model.digests import content_hash
 from p2psub.model.ids import NodeId
+from p2psub.model.merkle import Tree, leaf_of, root_of, statement_of
 from p2psub.model.messages.pubsub import Parcel
 from p2psub.model.rights import Rights
-from p2psub.model.seals import Signature, Tree, leaf_of, root_of, statement_of
+from p2psub.model.seals import Signature
 
 
 class Notary(Protocol):

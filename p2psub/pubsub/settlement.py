@@ -8,6 +8,7 @@ settled; when every cluster has answered, the subscription is stable.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
@@ -30,8 +31,8 @@ from p2psub.pubsub.changes import ChangeSet
 from p2psub.pubsub.grants import Grants
 from p2psub.pubsub.permits import Permits
 
-CHANGE_ROOM = "change"
-_RESEND_TICKS = 2
+CHANGE_ROOM: Final = "change"
+_RESEND_TICKS: Final = 2
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ asked, so that it ends here before it ends there; who is busy asks again before 
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2psub.config import PubSubConfig
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
@@ -14,7 +16,7 @@ from p2psub.model.step import Step
 from p2psub.pubsub.interests import Interests
 from p2psub.pubsub.tenure import Tenure
 
-_BUSY = 16
+_BUSY: Final = 16
 """Looks at a shard in one tick from which on its lease is renewed before it ends. A guess."""
 
 

@@ -6,8 +6,9 @@ import msgspec
 
 from p2psub.model.content import Event
 from p2psub.model.ids import SubscriptionId
+from p2psub.model.merkle import Tree
 from p2psub.model.messages.pubsub import Parcel, StreamDeliver
-from p2psub.model.seals import BATCH_MAX, Leaf, Seal, Tree
+from p2psub.model.seals import BATCH_MAX, Leaf, Seal
 
 
 class Shipment:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from p2psub.model.ids import ClusterId, NodeId, SubscriptionId
 from p2psub.model.outcomes import Missed
 from p2psub.pubsub.deeds import Held
 
-_OVERHEAD_BYTES = 256
+_OVERHEAD_BYTES: Final = 256
 """What an event costs beside its body. A guess."""
 
 

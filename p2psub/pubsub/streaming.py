@@ -7,11 +7,13 @@ keeps, acknowledges or repeats a parcel; whoever cannot pass it on says so in th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from p2psub.config import PubSubConfig
 from p2psub.matching.matcher import Wanted
 from p2psub.model.batches import batches_of
-from p2psub.model.content import Event, Guarantee, Timed, content_bytes, content_hash
+from p2psub.model.content import Event, Guarantee, Timed
+from p2psub.model.digests import content_bytes, content_hash
 from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Obligation, Parcel, Stream, StreamDeliver, StreamToShard
@@ -30,13 +32,13 @@ from p2psub.pubsub.shards import EmptyShards
 from p2psub.pubsub.shipment import Shipment
 from p2psub.pubsub.tenure import Tenure
 
-PARCEL_BYTES_MAX = 128 * 1024
+PARCEL_BYTES_MAX: Final = 128 * 1024
 """With one more event, the largest, it is well below what a frame takes."""
 
-_WANTS_MAX = 1 << 12
+_WANTS_MAX: Final = 1 << 12
 """Subscriptions of one peer that share a message."""
 
-_WINDOWS_MAX = 1 << 14
+_WINDOWS_MAX: Final = 1 << 14
 """Streams whose numbers are remembered. Links repeat nothing, so it is a second guard that forgets here."""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2psub.model.ids import ClusterId
 
-BUDGET_WINDOW_HEARTBEATS = 6
+BUDGET_WINDOW_HEARTBEATS: Final = 6
 """A member that came back counts this much longer: the ring needs the time to repair."""
-SUPER_NODE_PAUSE_HEARTBEATS = 10
+SUPER_NODE_PAUSE_HEARTBEATS: Final = 10
 """From one super-node's failure to the next in the same cluster."""
 
 

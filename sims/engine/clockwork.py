@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
-GRAIN_US = 1000
+GRAIN_US: Final = 1000
 """The grain of virtual time."""
 
 Deed = tuple[Callable[..., None], tuple[Any, ...]]

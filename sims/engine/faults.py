@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Final
 
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import SECOND_US
@@ -18,18 +19,18 @@ from sims.engine.heirs import Heirs, Succession
 from sims.engine.host import Host
 from sims.engine.world import World, status_of
 
-CRASH_EVERY_US = 2_500_000
-CUT_EVERY_US = 12_000_000
-PAUSE_EVERY_US = 15_000_000
-DOWN_US = (500_000, 15 * SECOND_US)
-CUT_US = (2 * SECOND_US, 25 * SECOND_US)
-LONG_CUT_US = (10 * SECOND_US, 20 * SECOND_US)
-PAUSE_US = (500_000, 6 * SECOND_US)
-LOSS_MAX = 0.10
-DUPLICATE_MAX = 0.10
-REORDER_MAX = 0.05
+CRASH_EVERY_US: Final = 2_500_000
+CUT_EVERY_US: Final = 12_000_000
+PAUSE_EVERY_US: Final = 15_000_000
+DOWN_US: Final = (500_000, 15 * SECOND_US)
+CUT_US: Final = (2 * SECOND_US, 25 * SECOND_US)
+LONG_CUT_US: Final = (10 * SECOND_US, 20 * SECOND_US)
+PAUSE_US: Final = (500_000, 6 * SECOND_US)
+LOSS_MAX: Final = 0.10
+DUPLICATE_MAX: Final = 0.10
+REORDER_MAX: Final = 0.05
 
-KINDS = ("crash", "wipe", "partition", "loss", "duplicate", "reorder", "pause", "disk")
+KINDS: Final = ("crash", "wipe", "partition", "loss", "duplicate", "reorder", "pause", "disk")
 """Faults that may be switched on."""
 
 

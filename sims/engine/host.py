@@ -98,7 +98,7 @@ class Host:
         return self.core is not None
 
 
-class CoreFault(AssertionError):
+class CoreFault(Exception):
     """A core raised: our bug, with the node and the instant where it showed."""
 
     def __init__(self, host: Host, now: int, error: Exception) -> None:

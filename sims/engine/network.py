@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 import msgspec
 
@@ -20,13 +21,15 @@ from p2psub.model.messages import Message
 from sims.engine.clockwork import GRAIN_US, Agenda
 from sims.engine.host import CoreFault, Host, Power
 
-UNLIMITED_CREDIT = 1 << 40
-DIAL_TIMEOUT_US = 3_000_000
+UNLIMITED_CREDIT: Final = 1 << 40
+DIAL_TIMEOUT_US: Final = 3_000_000
 """How long a dial into nothing takes to fail."""
-STRAY_MS_MAX = 200
+STRAY_MS_MAX: Final = 200
 """How late a repeated or overtaken message may be."""
 
-PENDING, OPEN, CLOSED = 0, 1, 2
+PENDING: Final = 0
+OPEN: Final = 1
+CLOSED: Final = 2
 
 
 @dataclass(frozen=True, slots=True)

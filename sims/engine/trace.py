@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -12,7 +13,7 @@ from p2psub.model.records import Kind, Record
 Hook = Callable[[int, Record], None]
 Entry = tuple[int, Record]
 
-_DIGEST_EVERY = 1024
+_DIGEST_EVERY: Final = 1024
 """Records are hashed in batches: one encoder call for many."""
 
 

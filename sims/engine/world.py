@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from random import Random
+from typing import Final
 
 from p2psub.model.effects import (
     CancelTimer,
@@ -30,14 +31,14 @@ from sims.engine.network import LinkShape, Network
 from sims.engine.placement import LinkShapes
 from sims.engine.trace import Trace
 
-STEADY_ORIGIN_MS_MAX = 1_000_000_000
+STEADY_ORIGIN_MS_MAX: Final = 1_000_000_000
 """Each process start has its own origin of the steady clock: an instant that leaks to another node shows at once."""
 
-WALL_ORIGIN_US = 1_700_000_000_000_000
-SKEW_US_MAX = 5_000_000
+WALL_ORIGIN_US: Final = 1_700_000_000_000_000
+SKEW_US_MAX: Final = 5_000_000
 """Wall clocks are that far off, each for the whole run."""
 
-_FIRED = TimerFired()
+_FIRED: Final = TimerFired()
 
 OnNotify = Callable[[Host, Notify | NotifyGap], None]
 OnReply = Callable[[Host, Reply], None]

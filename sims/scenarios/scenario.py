@@ -10,7 +10,7 @@ import msgspec
 
 from p2psub.errors import ConfigError
 from sims.engine.faults import KINDS
-from sims.workloads.applications import Load
+from sims.workloads.load import Load
 
 DEFAULT_FAULTS = ("crash", "partition", "loss", "duplicate", "wipe")
 FULL_SIZE = (8, 8, 200.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.effects import (
@@ -24,28 +25,13 @@ from p2psub.model.instants import SECOND_US
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from sims.engine.host import Host
 from sims.engine.world import World
+from sims.workloads.load import Load
 from sims.workloads.market import TOPICS, draw_attributes, draw_open_filter, draw_pinned_filter
 
-SMALL_WINDOW = 4
+SMALL_WINDOW: Final = 4
 """The channel of a slow application."""
-SLOW_TAKE_US_MAX = 400_000
+SLOW_TAKE_US_MAX: Final = 400_000
 """How long it takes to take an item: slow enough to fill its channel, quick enough to keep up with its filter."""
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """How much is asked for, and of what sort; shares are of one."""
-
-    subscriptions: int = 64
-    events_per_second: float = 20.0
-    churn_per_second: float = 1.0
-    """Subscribe and unsubscribe together."""
-    open_share: float = 0.25
-    replay_share: float = 0.1
-    retained_share: float = 0.1
-    retain_us: int = 20_000_000
-    at_most_once_share: float = 0.05
-    slow_share: float = 0.1
 
 
 @dataclass(slots=True)

@@ -7,13 +7,14 @@ takes one event in ten.
 from __future__ import annotations
 
 from random import Random
+from typing import Final
 
 from p2psub.model.content import TOPIC, Filter, Moment, Operator, Predicate, Value
 
-TOPICS = tuple(f"quotes/{n:02d}" for n in range(16))
-SYMBOLS = ("ACME", "ACNE", "BOLT", "BORE", "CARE", "CORE", "DUSK", "DAWN")
-TAGS = ("asia", "bond", "cash", "debt", "euro", "fund")
-DAY_US = 86_400_000_000
+TOPICS: Final = tuple(f"quotes/{n:02d}" for n in range(16))
+SYMBOLS: Final = ("ACME", "ACNE", "BOLT", "BORE", "CARE", "CORE", "DUSK", "DAWN")
+TAGS: Final = ("asia", "bond", "cash", "debt", "euro", "fund")
+DAY_US: Final = 86_400_000_000
 
 
 def draw_attributes(rng: Random) -> dict[str, Value]:

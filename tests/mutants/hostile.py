@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sims.scenarios.scenario import Scenario
-from sims.workloads.applications import Load
+from sims.workloads.load import Load
 
 _LOAD = Load(subscriptions=24, events_per_second=10.0)
 _CHURN = Load(subscriptions=24, events_per_second=10.0, churn_per_second=6.0)

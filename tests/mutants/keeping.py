@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
+from p2psub.model.digests import deed_id
 from p2psub.model.ids import Contact, EventId, SubscriptionId
-from p2psub.model.messages.pubsub import Deed, DeedId, Discharged, Keep, Kept, Obligation, deed_id
+from p2psub.model.messages.pubsub import Deed, DeedId, Discharged, Keep, Kept, Obligation
 from p2psub.model.outcomes import Outcome
 from p2psub.pubsub import owning
 from p2psub.pubsub.deeds import Deeds, Held

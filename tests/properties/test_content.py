@@ -19,10 +19,10 @@ from p2psub.model.content import (
     Subscription,
     SubscriptionState,
     Value,
-    content_hash,
     keys_of,
     pinned_topics,
 )
+from p2psub.model.digests import content_hash
 from p2psub.model.ids import ClusterId, EventId, NodeId, Place, SubscriptionId, key_of_shard
 from tests.oracles import linear as oracle
 from tests.oracles.instances import exact

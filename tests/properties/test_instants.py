@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.model.instants import HybridClock, Stamp
+from p2psub.model.clock import HybridClock
+from p2psub.model.instants import Stamp
 
 WALLS = st.integers(1, 20)
 STEPS = st.lists(st.one_of(WALLS, st.builds(Stamp, WALLS, st.integers(0, 3))), max_size=30)

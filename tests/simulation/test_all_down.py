@@ -24,7 +24,7 @@ from sims.engine.world import status_of
 from sims.scenarios.run import run
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Disk, Stage
-from sims.workloads.applications import Load
+from sims.workloads.load import Load
 from tests.unit.bench import on_topic
 
 LOAD = Load(subscriptions=16, events_per_second=10.0, churn_per_second=1.0)

@@ -12,7 +12,8 @@ from sims.engine.world import status_of
 from sims.scenarios.run import run
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
-from sims.workloads.applications import Applications, Load
+from sims.workloads.applications import Applications
+from sims.workloads.load import Load
 
 LOAD = Load(subscriptions=12, events_per_second=20.0, churn_per_second=1.0)
 

@@ -14,7 +14,7 @@ from p2psub.model.records import Kind
 from sims.scenarios.run import Report, run
 from sims.scenarios.scenario import Scenario, read_scenario
 from sims.scenarios.schedules import SCHEDULES
-from sims.workloads.applications import Load
+from sims.workloads.load import Load
 
 ROOT = Path(__file__).parents[2]
 SMALL = Scenario(

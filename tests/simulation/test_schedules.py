@@ -12,7 +12,8 @@ from sims.engine.placement import cluster_named
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.schedules import SCHEDULES, draw_schedules
 from sims.scenarios.stage import Stage
-from sims.workloads.applications import Applications, Load
+from sims.workloads.applications import Applications
+from sims.workloads.load import Load
 
 WINDOW_US = 40 * SECOND_US
 

@@ -6,16 +6,8 @@ from typing import Any
 
 from p2psub.config import NodeConfig
 from p2psub.model.changes import ChangeNumber, Stream
-from p2psub.model.content import (
-    TOPIC,
-    Event,
-    Filter,
-    Operator,
-    Predicate,
-    Subscription,
-    SubscriptionState,
-    content_hash,
-)
+from p2psub.model.content import TOPIC, Event, Filter, Operator, Predicate, Subscription, SubscriptionState
+from p2psub.model.digests import content_hash
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Stamp
 from p2psub.model.records import Kind, Record

@@ -13,11 +13,13 @@ from bootstrap.issuing import issue, issue_ca
 from p2psub.identity.certificates import NONCE_BYTES, Claims
 from p2psub.identity.keys import NodeKey, derive_node_id
 from p2psub.identity.notary import NodeNotary
-from p2psub.model.content import Event, content_hash
+from p2psub.model.content import Event
+from p2psub.model.digests import content_hash
 from p2psub.model.ids import Contact, NodeId
+from p2psub.model.merkle import Tree, statement_of
 from p2psub.model.messages.pubsub import Parcel, Stream
 from p2psub.model.rights import Rights
-from p2psub.model.seals import Seal, Signature, Tree, statement_of
+from p2psub.model.seals import Seal, Signature
 from p2psub.pubsub.sealing import Notary
 
 OVERLAY = "demo"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import ClassVar, NamedTuple
 
 import msgspec
@@ -81,14 +80,6 @@ class Deed(msgspec.Struct, frozen=True, array_like=True):
     matched: int
     vector: Vector
     publisher: Contact
-
-
-def deed_id(event: EventId, matches: tuple[Obligation, ...]) -> DeedId:
-    """Name a deed; the order in which its matches were found does not matter."""
-    hasher = hashlib.blake2b(digest_size=8)
-    for match in sorted(match.subscription for match in matches):
-        hasher.update(msgspec.msgpack.encode(match))
-    return DeedId(event, hasher.digest())
 
 
 class Keep(Message, frozen=True):

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from p2psub.model.content import Event, content_hash
+from p2psub.model.content import Event
+from p2psub.model.digests import content_hash
 from p2psub.model.ids import EventId
-from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, Tree, leaf_of, root_of
+from p2psub.model.merkle import Tree, leaf_of, root_of
+from p2psub.model.seals import BATCH_MAX, LEAF_BYTES
 from tests.unit.bench import node_at
 
 SIZES = [*range(1, 22), 63, 64, 65, 80, BATCH_MAX - 1, BATCH_MAX]

@@ -6,6 +6,7 @@ from random import Random
 
 from p2psub.model.changes import Change
 from p2psub.model.content import Draft, Timed
+from p2psub.model.digests import deed_id
 from p2psub.model.effects import (
     Connect,
     Effect,
@@ -28,7 +29,7 @@ from p2psub.model.instants import SECOND_US, Micros, Stamp
 from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
 from p2psub.model.messages.hello import Welcome
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import Deed, deed_id
+from p2psub.model.messages.pubsub import Deed
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import Role

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 
 from p2psub.model.content import Timed
+from p2psub.model.digests import deed_id
 from p2psub.model.effects import Persist, Write
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deed, Discharged, Keep, Kept, Obligation, deed_id
+from p2psub.model.messages.pubsub import Deed, Discharged, Keep, Kept, Obligation
 from p2psub.model.places import Table
 from p2psub.model.records import Kind
 from p2psub.node.cores import Cores

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psub.model.content import Timed
+from p2psub.model.digests import deed_id
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deed, Obligation, deed_id
+from p2psub.model.messages.pubsub import Deed, Obligation
 from p2psub.model.outcomes import Missed
 from p2psub.pubsub.deeds import Held
 from p2psub.pubsub.spool import Spool

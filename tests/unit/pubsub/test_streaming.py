@@ -11,17 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2psub.errors import MalformedMessage
-from p2psub.model.content import (
-    EVENT_BYTES_MAX,
-    TOPIC_BYTES_MAX,
-    Draft,
-    Filter,
-    Operator,
-    Predicate,
-    Subscription,
-    content_hash,
-)
+from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Filter, Operator, Predicate, Subscription
 from p2psub.model.content import TOPIC as TOPIC_NAME
+from p2psub.model.digests import content_hash
 from p2psub.model.effects import NotifyGap, PublishCommand, Reply, TookCommand, UnsubscribeCommand
 from p2psub.model.ids import ClusterId, EventId, key_of_topic
 from p2psub.model.instants import Micros, Stamp
