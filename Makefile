@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test clean
+.PHONY: demo test wheel clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/p2psub demo
 
 test: $(INSTALLED)
 	$(VENV)/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
+
+# The compiled wheel; needs a C compiler, too. `pip wheel --no-deps --wheel-dir dist .` makes the pure one.
+wheel: $(INSTALLED)
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "p2psub needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -18,4 +22,4 @@ $(INSTALLED): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -17,6 +17,7 @@ from p2psub.bench.stream import event_bytes
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import ID_BYTES, NodeId, Place
 from p2psub.model.seals import BATCH_MAX
+from p2psub.runtime.compiled import is_compiled
 from p2psub.runtime.host import PeerConfig
 
 R = TypeVar("R", bound="LinkRound | FilteredRound")
@@ -43,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     load_average: float
     """Of the machine, over a minute, when it began."""
     python: str
+    compiled: bool
+    """Whether peers were of the compiled wheel."""
 
 
 class LinkRound(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +127,7 @@ def settings_of(plan: Plan, guarantee: Guarantee) -> Settings:
         cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         load_average=round(os.getloadavg()[0], 2),
         python=platform.python_version(),
+        compiled=is_compiled(),
     )
 
 

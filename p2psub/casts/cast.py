@@ -8,7 +8,6 @@ An answer that is quick needs no custody before it: only what is still open at t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from p2psub.casts import spread
@@ -43,31 +42,48 @@ class Local(Protocol):
     def take(self, cast: CastId, payload: Payload, part: Prefix) -> None: ...
 
 
-@dataclass(slots=True)
 class _Half:
     """One sibling half that we handed on."""
 
-    payload: Payload
-    holder: Contact | None = None
-    sent_tick: int = 0
-    tries: int = 0
-    in_custody: bool = False
-    summary: Summary | None = None
+    __slots__ = ("holder", "in_custody", "payload", "sent_tick", "summary", "tries")
+
+    def __init__(self, payload: Payload) -> None:
+        self.payload = payload
+        self.holder: Contact | None = None
+        self.sent_tick = 0
+        self.tries = 0
+        self.in_custody = False
+        self.summary: Summary | None = None
 
 
-@dataclass(slots=True)
 class _OpenCast:
-    id: CastId
-    subcube: Prefix
-    payload: Payload
-    hops: int
-    opened_tick: int
-    parents: dict[NodeId, Contact] = field(default_factory=dict)
-    is_in_custody: bool = False
-    """Whether its parents know that we have it."""
-    done: Callable[[Summary, bool], None] | None = None
-    halves: dict[Prefix, _Half] = field(default_factory=dict)
-    local: Summary | None = None
+    """A cast that is not answered everywhere yet."""
+
+    __slots__ = (
+        "done",
+        "halves",
+        "hops",
+        "id",
+        "is_in_custody",
+        "local",
+        "opened_tick",
+        "parents",
+        "payload",
+        "subcube",
+    )
+
+    def __init__(self, id_: CastId, subcube: Prefix, payload: Payload, hops: int, opened_tick: int) -> None:
+        self.id = id_
+        self.subcube = subcube
+        self.payload = payload
+        self.hops = hops
+        self.opened_tick = opened_tick
+        self.parents: dict[NodeId, Contact] = {}
+        self.is_in_custody = False
+        """Whether its parents know that we have it."""
+        self.done: Callable[[Summary, bool], None] | None = None
+        self.halves: dict[Prefix, _Half] = {}
+        self.local: Summary | None = None
 
 
 _Name = tuple[CastId, Prefix]
@@ -107,7 +123,9 @@ class Casts:
         if own is None:
             done(_merge(payload, []), False)
         else:
-            self._launch(_OpenCast(id_, WHOLE, payload, 0, self._tick, done=done), own)
+            cast = _OpenCast(id_, WHOLE, payload, 0, self._tick)
+            cast.done = done
+            self._launch(cast, own)
         return id_
 
     def answer_locally(self, cast: CastId, summary: Summary) -> None:
@@ -151,7 +169,8 @@ class Casts:
             self._step.send(peer, Custody(*name))
         elif is_new or _wants_answer(asked.payload):
             # An old request that we could not complete then is tried again.
-            cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._tick, {peer.id: peer})
+            cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._tick)
+            cast.parents[peer.id] = peer
             self._launch(cast, own)
 
     # Walking down
@@ -284,10 +303,20 @@ class Casts:
     def _forget_old(self) -> None:
         """Both memories are in the order of their ticks."""
         oldest = self._tick - self._config.remember_ticks
-        while self._answered and next(iter(self._answered.values()))[0] < oldest:
-            del self._answered[next(iter(self._answered))]
-        while self._seen and next(iter(self._seen.values())) < oldest:
-            del self._seen[next(iter(self._seen))]
+        answered: list[_Name] = []
+        for name, (tick, _) in self._answered.items():
+            if tick >= oldest:
+                break
+            answered.append(name)
+        for name in answered:
+            del self._answered[name]
+        seen: list[_Name] = []
+        for name, tick in self._seen.items():
+            if tick >= oldest:
+                break
+            seen.append(name)
+        for name in seen:
+            del self._seen[name]
 
     def _take_custody(self, cast: _OpenCast) -> None:
         cast.is_in_custody = True

@@ -78,7 +78,8 @@ def _table(title: str, rows: Rows, settings: Settings) -> Table:
 def _settings_rows(settings: Settings) -> Rows:
     traces = f"on, {settings.at_most_once_traced} at_most_once events one by one" if settings.traces else "off"
     burst = f"{settings.events:,} events of {settings.event_bytes} bytes, {settings.at_once:,} in a call"
-    machine = f"{settings.cpus} CPUs, load {settings.load_average:.1f} at the start, Python {settings.python}"
+    python = f"Python {settings.python}, {'compiled' if settings.compiled else 'not compiled'}"
+    machine = f"{settings.cpus} CPUs, load {settings.load_average:.1f} at the start, {python}"
     rows = [
         ("guarantee", f"{settings.guarantee}; signatures: {settings.signatures}; traces: {traces}"),
         ("topics", "each peer owns as many" if settings.owner == "each" else f"the {settings.owner} owns all"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import NamedTuple
 
 import msgspec
@@ -50,23 +49,3 @@ def weight_of(change: Change) -> int:
 
 Vector = tuple[tuple[Stream, int], ...]
 """For each stream, sorted, the highest number below which none is missing."""
-
-
-def lowest_common(vectors: list[Vector]) -> Vector:
-    """What every one of the vectors contains."""
-    first, *rest = vectors
-    others = [dict(other) for other in rest if other != first]
-    if not others:
-        return first
-    lowest = ((stream, min(n, *(other.get(stream, 0) for other in others))) for stream, n in first)
-    return tuple((stream, n) for stream, n in lowest if n)
-
-
-def vector_of(numbers: dict[Stream, int]) -> Vector:
-    """The one way to write down the highest number of each stream."""
-    return tuple(sorted(numbers.items()))
-
-
-def vector_digest(vector: Vector) -> bytes:
-    """Short hash by which two nodes see that they hold different changes."""
-    return hashlib.blake2b(msgspec.msgpack.encode(vector), digest_size=8).digest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2psub.config import ClusterConfig
 from p2psub.model.ids import Contact, NodeId
@@ -16,11 +16,14 @@ SURPASSING: Final = 1.2
 """How many times a candidate's score another must have to take its rank. A guess: a fifth more."""
 
 
-class Member(NamedTuple):
+class Member:
     """A member and its last report."""
 
-    contact: Contact
-    report: Report
+    __slots__ = ("contact", "report")
+
+    def __init__(self, contact: Contact, report: Report) -> None:
+        self.contact = contact
+        self.report = report
 
 
 class Roster:

@@ -9,7 +9,6 @@ anew, since a member may have come back without its disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -37,31 +36,48 @@ _STALE_TICKS: Final = 60
 _encoder: Final = msgspec.msgpack.Encoder()
 
 
-@dataclass(slots=True)
 class Held:
     """A deed we hold."""
 
-    deed: Deed
-    key: Key
-    born_us: Micros
-    owed: dict[SubscriptionId, Obligation]
-    held_by: dict[NodeId, None] = field(default_factory=dict)
-    """Who is known to hold it durably, ourselves included."""
-    asked: dict[NodeId, None] | None = None
-    """Whom we asked to hold it, if it was born here: nobody else can. None for a deed that came from another."""
-    told_by: NodeId | None = None
-    """Who asked us to hold it; it need not hold it durably itself yet."""
-    kept_tick: int = -1_000
-    """When somebody was last asked to keep it, or asked us."""
-    look_tick: int = 0
-    """Until then nothing can be due."""
-    is_recorded: bool = False
-    is_acknowledged: bool = False
-    is_asked: bool = False
-    """Whether its publisher waits for an acknowledgement from us."""
-    dispatches: int = 0
-    due_tick: int = 0
-    """When what is owed is paid again."""
+    __slots__ = (
+        "asked",
+        "born_us",
+        "deed",
+        "dispatches",
+        "due_tick",
+        "held_by",
+        "is_acknowledged",
+        "is_asked",
+        "is_recorded",
+        "kept_tick",
+        "key",
+        "look_tick",
+        "owed",
+        "told_by",
+    )
+
+    def __init__(self, deed: Deed, key: Key, born_us: Micros) -> None:
+        self.deed = deed
+        self.key = key
+        self.born_us = born_us
+        self.owed: dict[SubscriptionId, Obligation] = {o.subscription: o for o in deed.owed}
+        self.held_by: dict[NodeId, None] = {}
+        """Who is known to hold it durably, ourselves included."""
+        self.asked: dict[NodeId, None] | None = None
+        """Whom we asked to hold it, if it was born here: nobody else can. None for a deed that came from another."""
+        self.told_by: NodeId | None = None
+        """Who asked us to hold it; it need not hold it durably itself yet."""
+        self.kept_tick = -1_000
+        """When somebody was last asked to keep it, or asked us."""
+        self.look_tick = 0
+        """Until then nothing can be due."""
+        self.is_recorded = False
+        self.is_acknowledged = False
+        self.is_asked = False
+        """Whether its publisher waits for an acknowledgement from us."""
+        self.dispatches = 0
+        self.due_tick = 0
+        """When what is owed is paid again."""
 
 
 class Deeds:
@@ -109,7 +125,7 @@ class Deeds:
     def _hold(self, deed: Deed) -> Held:
         event = deed.timed.event
         born = Micros(self._step.now - deed.timed.age_us)
-        held = Held(deed, event.key, born, {o.subscription: o for o in deed.owed})
+        held = Held(deed, event.key, born)
         self.held[deed.id] = held
         self._by_event.setdefault(deed.id.event, {})[deed.id] = None
         return held

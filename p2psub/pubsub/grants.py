@@ -13,12 +13,13 @@ from typing import Final
 
 from p2psub.config import ClusterConfig, CubeConfig
 from p2psub.model.batches import batches_of
-from p2psub.model.changes import Stream, Vector, vector_digest, vector_of, weight_of
+from p2psub.model.changes import Stream, Vector, weight_of
 from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.step import Step
+from p2psub.model.vectors import vector_digest, vector_of
 from p2psub.overlay.roster import Roster
 from p2psub.pubsub.changes import ChangeSet
 

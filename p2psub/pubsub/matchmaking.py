@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from p2psub.config import PubSubConfig
-from p2psub.model.changes import Vector, lowest_common
+from p2psub.model.changes import Vector
 from p2psub.model.content import Timed
 from p2psub.model.ids import ClusterId, Contact, EventId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchAsk, MatchSay, Obligation
 from p2psub.model.step import Step
+from p2psub.model.vectors import lowest_common
 from p2psub.pubsub.interests import Interests
 from p2psub.pubsub.shards import EmptyShards
 from p2psub.pubsub.tenure import Tenure

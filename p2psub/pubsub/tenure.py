@@ -8,12 +8,13 @@ nothing. The lease is counted from when the member asked, so its end comes first
 from __future__ import annotations
 
 from p2psub.config import ClusterConfig
-from p2psub.model.changes import Vector, vector_digest
+from p2psub.model.changes import Vector
 from p2psub.model.ids import Contact, Key, NodeId, is_in_arc
 from p2psub.model.instants import Micros
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.model.vectors import vector_digest
 
 
 class Tenure:

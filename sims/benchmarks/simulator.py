@@ -11,6 +11,7 @@ import sys
 from time import process_time
 
 from p2psub.model.instants import SECOND_US
+from p2psub.runtime.compiled import is_compiled
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 from sims.workloads.applications import Applications
@@ -46,6 +47,7 @@ def measure(seconds: int = MEASURED_SECONDS) -> dict[str, float]:
         "steps_per_node_second": round((world.steps - steps) / nodes / seconds, 1),
         "records_per_node_second": round((world.trace.count - records) / nodes / seconds, 1),
         "microseconds_per_message": round(took / max(1, messages) * 1e6, 2),
+        "compiled": is_compiled(),
     }
 
 
@@ -56,7 +58,7 @@ def main() -> None:
         print(json.dumps(figures))
         return
     for name, value in figures.items():
-        print(f"{name:30} {value:>12,}")
+        print(f"{name:30} {value if isinstance(value, bool) else format(value, ','):>12}")
 
 
 if __name__ == "__main__":

@@ -115,6 +115,8 @@ class Network:
         self._recode = recode
         self._recode_every = recode_every
         self._recode_wait = recode_every
+        # Bound once: it is planned for every transmission.
+        self._arrival: Callable[[End, Received], None] = self._arrive
 
     def attach(self, host: Host) -> None:
         """Make a machine reachable by its id."""
@@ -248,7 +250,7 @@ class Network:
         if weather.loss or weather.duplicate or weather.reorder:
             self._suffer(far, received, arrival)
         else:
-            self._agenda.at(arrival, self._arrive, far, received)
+            self._agenda.at(arrival, self._arrival, far, received)
 
     def _arrive(self, end: End, received: Received) -> None:
         if end.state != OPEN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ TOP_LEVEL = {
     "README.md",
     "bootstrap",
     "docs",
+    "hatch_build.py",
     "p2psub",
     "pyproject.toml",
     "sims",
@@ -83,6 +85,32 @@ def test_modules_say_what_they_are() -> None:
 def test_cores_depend_on_their_inputs_alone() -> None:
     """No core reads a clock, draws from global randomness, or uses an order that changes between processes."""
     assert not [f"{path.relative_to(ROOT)}:{line}: {name}" for path in CORES for line, name in forbidden(parse(path))]
+
+
+def decoded(tree: ast.Module) -> Iterator[str]:
+    """Names of the classes in a module whose annotations the codec reads."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            bases = {ast.unparse(base).rsplit(".", 1)[-1] for base in node.bases}
+            if bases & {"Struct", "NamedTuple", "TypedDict", "Message"}:
+                yield node.name
+
+
+def test_nothing_that_is_decoded_is_compiled() -> None:
+    """A compiled class keeps `int` of `Annotated[int, Meta(ge=0)]`: what comes over a link would pass unchecked."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["modules"]
+    modules = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    assert len(modules) > 50
+    assert not [f"{path.relative_to(ROOT)}: {name}" for path in modules for name in decoded(parse(path))]
+
+
+def test_decoded_finds_what_the_codec_reads() -> None:
+    """The check above is not blind."""
+    source = (
+        "class A(msgspec.Struct, frozen=True): pass\nclass B(NamedTuple): pass\nclass C(Message): pass\nclass D: pass"
+    )
+    assert list(decoded(ast.parse(source))) == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.model.changes import Stream, lowest_common, vector_digest, vector_of
+from p2psub.model.changes import Stream
 from p2psub.model.ids import ClusterId, Epoch, NodeId, Place
+from p2psub.model.vectors import lowest_common, vector_digest, vector_of
 
 STREAMS = st.builds(
     Stream,

@@ -25,7 +25,7 @@ def held(sequence: int, size: int, clusters: list[ClusterId], born_us: int) -> H
     subscriptions = [subscription_of(on_topic("x"), n, cluster=c) for n, c in enumerate(CLUSTERS) if c in clusters]
     owed = tuple(Obligation(record.id, record.cluster) for record in subscriptions)
     deed = Deed(deed_id(event.id, owed), Timed(event, Micros(0)), owed, len(owed), (), at(9))
-    return Held(deed, event.key, Micros(born_us), {o.subscription: o for o in owed})
+    return Held(deed, event.key, Micros(born_us))
 
 
 EVENTS = st.lists(

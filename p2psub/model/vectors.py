@@ -1,0 +1,33 @@
+"""Vectors of changes: what a node holds of each stream, compared and brought together."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from p2psub.model.changes import Stream, Vector
+
+
+def lowest_common(vectors: list[Vector]) -> Vector:
+    """What every one of the vectors contains."""
+    first, *rest = vectors
+    others = [dict(other) for other in rest if other != first]
+    if not others:
+        return first
+    common: list[tuple[Stream, int]] = []
+    for stream, n in first:
+        lowest = min([n, *[other.get(stream, 0) for other in others]])
+        if lowest:
+            common.append((stream, lowest))
+    return tuple(common)
+
+
+def vector_of(numbers: dict[Stream, int]) -> Vector:
+    """The one way to write down the highest number of each stream."""
+    return tuple(sorted(numbers.items()))
+
+
+def vector_digest(vector: Vector) -> bytes:
+    """Short hash by which two nodes see that they hold different changes."""
+    return hashlib.blake2b(msgspec.msgpack.encode(vector), digest_size=8).digest()
