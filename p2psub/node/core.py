@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any, cast
 
@@ -166,10 +166,11 @@ class NodeCore:
         """A record of the driver's own, numbered among the node's."""
         return self._step.make_record(kind, **fields)
 
-    def step(self, inputs: list[Input], now: Micros) -> list[Effect]:
+    def step(self, inputs: Iterable[Input], now: Micros) -> list[Effect]:
         """Advance the node by one batch of inputs.
 
-        `now` never runs backwards. Perform the effects in order, before the next step.
+        `now` never runs backwards. Perform the effects in order, before the next step. The inputs are iterated over, so
+        that whoever hands them in can see how far the step came; a compiled walk over a list would not ask it.
         """
         step = self._step
         step.now = now

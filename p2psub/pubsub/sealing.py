@@ -68,7 +68,7 @@ class Sealing:
         places: Sequence[int] = parcel.places or range(parcel.size)
         if parcel.signature is None or len(places) != len(parcel.events):
             return False
-        hashes = map(content_hash, parcel.events)
+        hashes = [content_hash(event) for event in parcel.events]
         root = root_of(parcel.size, dict(zip(places, hashes, strict=True)), parcel.proof)
         statement = None if root is None else statement_of(root, parcel.size, parcel.number)
         return self._is_signed(parcel.events, statement, parcel.signature)

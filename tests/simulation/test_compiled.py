@@ -25,6 +25,22 @@ import json, sys
 import sims.benchmarks.simulator
 print(json.dumps({name: getattr(module, "__file__", None) for name, module in sys.modules.items()}))
 """
+BEGUN = """
+from random import Random
+from p2psub.config import NodeConfig
+from p2psub.model.effects import TimerFired
+from p2psub.model.ids import Contact
+from p2psub.node.core import NodeCore
+from p2psub.runtime.driver import _Batch
+core = NodeCore(Contact(bytes(20), "here"), 1, NodeConfig(), Random(0), {}, (), None)
+core.step([], 0)
+batch = _Batch([TimerFired(), object(), TimerFired()])
+try:
+    core.step(batch, 1_000_000)
+except Exception:
+    print(batch.begun)
+"""
+"""A step that fails at its second input, and what its driver then knows of it."""
 
 
 def run(arguments: list[str], packages: Path, cwd: Path) -> Any:
@@ -60,6 +76,8 @@ def test_compiled_and_pure_runs_of_one_seed_leave_one_trace(tmp_path: Path) -> N
         for source in ROOT.glob(pattern):
             if source.name != "__init__.py":
                 assert (tmp_path / "wheel" / source.relative_to(ROOT)).with_suffix(SUFFIX).exists(), source
+
+    assert run(["-c", BEGUN], tmp_path / "wheel", tmp_path) == run(["-c", BEGUN], ROOT, tmp_path) == 2
 
     compiled = run(["-m", "p2psub", *SIMULATED.split()], tmp_path / "wheel", tmp_path)
     pure = run(["-m", "p2psub", *SIMULATED.split()], ROOT, tmp_path)
