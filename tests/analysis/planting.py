@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.tables import Tables
 from p2psub.model.changes import ChangeNumber, Stream, Vector
+from p2psub.model.clock import HybridClock
 from p2psub.model.content import (
     TOPIC,
     Event,
@@ -32,10 +33,9 @@ from p2psub.model.content import (
     Subscription,
     SubscriptionState,
     Value,
-    content_hash,
 )
+from p2psub.model.digests import content_hash
 from p2psub.model.ids import CastId, ClusterId, Epoch, EventId, NodeId, SubscriptionId, digest_of
-from p2psub.model.instants import HybridClock
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.trace_shelf import Shelf
 from tests.analysis.rows import tables_of
