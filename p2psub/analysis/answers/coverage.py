@@ -1,0 +1,107 @@
+"""Coverage of events: whether everybody got what it was owed.
+
+Hyper's formula 1, P_covering = D_receive / D_all, with the pairs (event, subscription) for the brokers: of those that
+had a claim, the share that was served. Of an acknowledged `effectively_once` event the claims are the pairs that it
+was stored with; of an `at_most_once` event, which promises nothing, the pairs that matched.
+
+    expected = delivered + ended + missing
+    missing  = lost + unknown + still_owed + missed
+    claims   = expected - ended - unknown - still_owed
+    coverage = (claims - lost - missed) / claims
+
+A missing pair is *unknown* if a part of the trace that could hold its end is missing; else *still owed* if no owner
+discharged the event; else *lost*. What `at_most_once` misses is *missed*, and no loss. Counts cannot tell which pair
+is missing: one that was served beyond what was owed (a replay of a retained event) makes up for one that is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from p2psub.analysis.answers.doubts import doubt, in_doubt
+from p2psub.analysis.answers.events import NOT_ENDED, events
+from p2psub.analysis.tables import Tables
+from p2psub.model.content import Guarantee
+from p2psub.model.records import Kind
+
+_CLASSES: Final = ("lost", "unknown", "still_owed", "missed", "beyond", "claims")
+_SUMS: Final = ("expected", "delivered", "ended", "missing", *_CLASSES)
+
+
+def coverage(tables: Tables) -> DataFrame:
+    """One row per event.
+
+    `expected` is null for an `effectively_once` event that was never acknowledged: nobody was promised anything.
+    `beyond` is how many pairs were served beyond the expected ones. `coverage` is null where nothing can be said.
+    """
+    is_promised = F.col("guarantee") == Guarantee.EFFECTIVELY_ONCE.value
+    expected = F.when(~is_promised, F.coalesce("matched", F.lit(0))).when(
+        F.col("acknowledged_us").isNotNull(), F.col("owed")
+    )
+    served = F.col("delivered") + F.col("ended")
+    # Whatever ends a claim comes after the storing that made it.
+    began_us = F.coalesce("stored_us", "published_us", "first_us")
+    judged = (
+        events(tables)
+        .crossJoin(F.broadcast(doubt(tables)))
+        .select("event", "guarantee", "published_us", "matched", "delivered", "ended", "last_us", "is_discharged",
+                is_promised.alias("is_promised"), expected.alias("expected"), in_doubt(began_us).alias("in_doubt"))
+        .withColumn("missing", F.greatest(F.coalesce(F.col("expected") - served, F.lit(0)), F.lit(0)))
+        .withColumn("beyond", F.greatest(F.coalesce(served - F.col("expected"), F.lit(0)), F.lit(0)))
+    )  # fmt: skip
+    is_open = ~F.col("is_discharged")
+    sure = ~F.col("in_doubt")
+    classed = judged.select(
+        "event",
+        "guarantee",
+        "published_us",
+        "matched",
+        "expected",
+        "delivered",
+        "ended",
+        "missing",
+        _missing(F.col("is_promised") & sure & ~is_open).alias("lost"),
+        _missing(F.col("in_doubt")).alias("unknown"),
+        _missing(F.col("is_promised") & sure & is_open).alias("still_owed"),
+        _missing(~F.col("is_promised") & sure).alias("missed"),
+        "beyond",
+        "last_us",
+    )
+    open_too = F.col("ended") + F.col("unknown") + F.col("still_owed")
+    claims = F.greatest(F.col("expected") - open_too, F.when(F.col("expected").isNotNull(), 0))
+    return classed.withColumn("claims", claims).withColumn("coverage", share())
+
+
+def coverage_totals(tables: Tables) -> DataFrame:
+    """One row per guarantee: events, acknowledged or not, and the sums of `coverage`."""
+    return (
+        coverage(tables)
+        .groupBy("guarantee")
+        .agg(
+            F.count("*").alias("events"),
+            F.sum(F.coalesce("expected", "matched", F.lit(0))).alias("matched"),
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _SUMS),
+        )
+        .withColumn("coverage", share())
+        .orderBy("guarantee")
+    )
+
+
+def outcomes(tables: Tables) -> DataFrame:
+    """How pairs ended that were not handed over: reason, and how many pairs an owner noted it of."""
+    ended = tables.of(Kind.OUTCOME).where(~F.col("reason").isin([outcome.value for outcome in NOT_ENDED]))
+    pairs = ended.select("event", "subscription", "reason").distinct()
+    return pairs.groupBy("reason").agg(F.count("*").alias("pairs")).orderBy("reason")
+
+
+def share() -> Column:
+    """Formula 1, of a frame that has the counts."""
+    claims = F.col("claims")
+    return F.when(claims > 0, (claims - F.col("lost") - F.col("missed")) / claims)
+
+
+def _missing(is_so: Column) -> Column:
+    return F.when(is_so, F.col("missing")).otherwise(0)

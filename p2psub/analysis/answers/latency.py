@@ -1,0 +1,71 @@
+"""How long things took, from end to end (QoS 3.1 to 3.3). Between hosts the offset of their clocks is in it.
+
+    delivery   from `publish` to each `deliver`
+    D_diff     from `publish` to the last `deliver` of an event: how long the event took to spread. The paper's D_diff
+               is the greatest that may be; here its greatest and its distribution
+    D_sub      from `subscribe` to the first verdict that it is stable and active: from then on it misses nothing
+
+A hand-over whose `publish` is not in the trace has no latency.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from p2psub.analysis.answers.histograms import histogram, percentiles
+from p2psub.analysis.tables import Tables
+from p2psub.model.content import SubscriptionState
+from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.records import Kind
+
+ALL: Final = "all"
+STABLE: Final = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
+
+
+def latency(tables: Tables) -> DataFrame:
+    """One row per measure and guarantee (`all`: whatever it is): count, min, p50, p90, p99, p99.9, max, mean, in us."""
+    return percentiles(latency_buckets(tables), "measure", "guarantee").orderBy("measure", "guarantee")
+
+
+def latency_buckets(tables: Tables) -> DataFrame:
+    """The histograms behind `latency`, by measure and guarantee."""
+    per_guarantee = histogram(_of_events(tables), "measure", "guarantee")
+    # Adding up buckets is cheaper than going over all hand-overs again.
+    of_all = per_guarantee.groupBy("measure", F.lit(ALL).alias("guarantee"), "bucket").agg(
+        F.sum("spans").alias("spans"),
+        F.min("least_us").alias("least_us"),
+        F.max("greatest_us").alias("greatest_us"),
+        F.sum("sum_us").alias("sum_us"),
+    )
+    d_sub = histogram(_of_subscriptions(tables), "measure", "guarantee")
+    return per_guarantee.unionAll(of_all).unionAll(d_sub)
+
+
+def _of_events(tables: Tables) -> DataFrame:
+    """One row per hand-over and one per event that was handed over."""
+    published = tables.of(Kind.PUBLISH).where("event is not null").select(
+        "event", "guarantee", F.col("wall_us").alias("published_us")
+    )  # fmt: skip
+    delivered = tables.of(Kind.DELIVER).where("event is not null").select("event", "wall_us")
+    spans = delivered.join(published, "event").select(
+        F.lit("delivery").alias("measure"), "guarantee", (F.col("wall_us") - F.col("published_us")).alias("us")
+    )
+    last = delivered.groupBy("event").agg(F.max("wall_us").alias("last_us"))
+    spread = last.join(published, "event").select(
+        F.lit("D_diff").alias("measure"), "guarantee", (F.col("last_us") - F.col("published_us")).alias("us")
+    )
+    return spans.unionAll(spread)
+
+
+def _of_subscriptions(tables: Tables) -> DataFrame:
+    asked = tables.of(Kind.SUBSCRIBE).groupBy("subscription").agg(F.min("wall_us").alias("asked_us"))
+    is_stable = F.col("reason") == STABLE
+    stable = tables.of(Kind.VERDICT).where(is_stable).groupBy("subscription").agg(F.min("wall_us").alias("stable_us"))
+    return asked.join(stable, "subscription").select(
+        F.lit("D_sub").alias("measure"),
+        F.lit(ALL).alias("guarantee"),
+        (F.col("stable_us") - F.col("asked_us")).alias("us"),
+    )

@@ -1,0 +1,323 @@
+"""The answers once more, as SQL for DuckDB over the same tables: a second opinion, and a measure for Spark.
+
+Written from the definitions in `answers`, with grouping and histograms as they suit DuckDB; each query has the columns
+of the answer it stands beside.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from p2psub.analysis.answers.histograms import PERCENTILES, WIDTH
+
+_BUCKET: Final = f"cast(sign(us) * floor(ln(abs(us) + 1.0) * {1 / math.log1p(WIDTH)!r}) as int)"
+
+MACROS: Final = ("create macro is_many(reason) as coalesce(reason = 'untraced', false)",)
+"""What must be said to DuckDB before the queries."""
+
+_DOUBT: Final = """
+    doubt as (
+        select max(us) as doubt_until_us from (
+            select case when not is_closed then coalesce(next_us, 9223372036854775807) end as us from (
+                select *, min(first_us) over (
+                    partition by node order by incarnation rows between 1 following and unbounded following
+                ) as next_us from processes
+            )
+            union all select last_us from processes where missing > 0
+            union all select first_us from processes where first_sequence > 1
+            union all select wall_us from records
+            where kind = 'drop' and reason in ('trace_overflow', 'trace_discarded')
+        )
+    )"""
+
+_COVERAGE: Final = """
+    pairs as (
+        select event, subscription, bool_or(kind = 'deliver') as is_delivered
+        from records
+        where event is not null and (kind = 'deliver'
+            or (kind = 'outcome' and reason <> 'delivered' and reason <> 'deferred'))
+        group by event, subscription
+    ),
+    served as (
+        select event, count(*) filter (is_delivered) as delivered, count(*) filter (not is_delivered) as ended
+        from pairs group by event
+    ),
+    told as (
+        select
+            event,
+            max(coalesce(guarantee, case when kind = 'match' then reason end)) as guarantee,
+            min(wall_us) filter (kind = 'publish') as published_us,
+            min(wall_us) filter (kind = 'acknowledge') as acknowledged_us,
+            max(count) filter (kind = 'acknowledge') as acknowledged_count,
+            min(wall_us) filter (kind = 'store') as stored_us,
+            min(count) filter (kind = 'store') as stored_least,
+            max(count) filter (kind = 'store') as stored_most,
+            max(count) filter (kind = 'match') as matched,
+            min(wall_us) filter (kind = 'deliver') as first_us,
+            bool_or(kind = 'discharge') as is_discharged
+        from records
+        where event is not null
+            and (kind in ('publish', 'match', 'store', 'acknowledge', 'discharge', 'deliver')
+                 or (kind = 'outcome' and reason <> 'delivered' and reason <> 'deferred'))
+        group by event
+    ),
+    judged as (
+        select
+            told.event,
+            guarantee,
+            coalesce(delivered, 0) as delivered,
+            coalesce(ended, 0) as ended,
+            matched,
+            case
+                when guarantee = 'at_most_once' then coalesce(matched, 0)
+                when acknowledged_us is null then null
+                when stored_least = stored_most then stored_most
+                else coalesce(acknowledged_count, stored_most)
+            end as expected,
+            is_discharged,
+            guarantee = 'effectively_once' as is_promised,
+            coalesce(coalesce(stored_us, published_us, first_us) < doubt_until_us, false) as in_doubt
+        from told left join served using (event) cross join doubt
+    ),
+    missed as (
+        select
+            *,
+            greatest(coalesce(expected - delivered - ended, 0), 0) as missing,
+            greatest(coalesce(delivered + ended - expected, 0), 0) as beyond
+        from judged
+    ),
+    classed as (
+        select
+            *,
+            case when is_promised and not in_doubt and is_discharged then missing else 0 end as lost,
+            case when in_doubt then missing else 0 end as unknown,
+            case when is_promised and not in_doubt and not is_discharged then missing else 0 end as still_owed,
+            case when not is_promised and not in_doubt then missing else 0 end as missed
+        from missed
+    ),
+    covered as (
+        select *, case when expected is not null then greatest(expected - ended - unknown - still_owed, 0) end as claims
+        from classed
+    )"""
+
+_HISTOGRAM: Final = f"""{_BUCKET} as bucket, count(*) as spans, min(us) as least_us, max(us) as greatest_us,
+        sum(us) as sum_us"""
+
+_SUMMED_BUCKETS: Final = """bucket, sum(spans) as spans, min(least_us) as least_us, max(greatest_us) as greatest_us,
+        sum(sum_us) as sum_us"""
+
+
+def _percentiles(by: str) -> str:
+    at = ", ".join(
+        f'min(greatest_us) filter (up_to >= ceil("all" * {share})) as {name}_us' for name, share in PERCENTILES.items()
+    )
+    return f"""
+    select {by}, cast(sum(spans) as bigint) as count, min(least_us) as min_us, {at}, max(greatest_us) as max_us,
+        cast(sum(sum_us) as double) / sum(spans) as mean_us
+    from (
+        select *, sum(spans) over (partition by {by} order by bucket) as up_to,
+            sum(spans) over (partition by {by}) as "all"
+        from buckets
+    )
+    group by {by} order by {by}"""
+
+
+COVERAGE: Final = f"""
+    with {_DOUBT}, {_COVERAGE},
+    sums as (
+        select guarantee, count(*) as events, sum(coalesce(expected, matched, 0)) as matched,
+            coalesce(sum(expected), 0) as expected, sum(delivered) as delivered, sum(ended) as ended,
+            sum(missing) as missing, sum(lost) as lost, sum(unknown) as unknown, sum(still_owed) as still_owed,
+            sum(missed) as missed, sum(beyond) as beyond, coalesce(sum(claims), 0) as claims
+        from covered group by guarantee
+    )
+    select *, case when claims > 0 then (claims - lost - missed) / claims end as coverage
+    from sums order by guarantee nulls first"""
+
+CASTS: Final = f"""
+    with {_DOUBT},
+    roles as (
+        select *, lead(wall_us) over own as next_us from records where kind = 'role'
+        window own as (partition by process order by sequence)
+    ),
+    reigns as (
+        select cluster, process, wall_us as began_us, coalesce(next_us, last_us) as ended_us
+        from roles left join processes using (process) where reason = 'super_node'
+    ),
+    started as (
+        select "cast", min(wall_us) as started_us, max(process) as process,
+            case when bool_or(reason = 'ChangePayload') then 'ChangePayload' else 'EventPayload' end as payload
+        from records where kind = 'cast' group by "cast"
+    ),
+    acting as (
+        select "cast", count(distinct cluster) as others
+        from started join reigns on began_us <= started_us and started_us <= ended_us
+        where payload = 'ChangePayload' and not exists (
+            select 1 from reigns own
+            where own.process = started.process and own.cluster = reigns.cluster
+                and own.began_us <= started_us and started_us <= own.ended_us
+        )
+        group by "cast"
+    ),
+    sent as (
+        select "cast", count(*) as transfers, count(distinct peer) as addressed
+        from records where kind = 'forward' group by "cast"
+    ),
+    got as (
+        select "cast", count(distinct node) as reached, max(hops) as hops, max(wall_us) as last_us
+        from records where kind = 'receive' group by "cast"
+    ),
+    again as (
+        select "cast", count(*) as duplicates
+        from records where kind = 'duplicate' and reason = 'cast_repeated' group by "cast"
+    ),
+    counted as (
+        select payload, hops, last_us - started_us as duration_us, coalesce(transfers, 0) as transfers,
+            coalesce(duplicates, 0) as duplicates, coalesce(reached, 0) as reached,
+            greatest(coalesce(case when payload = 'ChangePayload' then others else addressed end, 0),
+                     coalesce(reached, 0)) as expected,
+            coalesce(started_us < doubt_until_us, false) as in_doubt
+        from started left join sent using ("cast") left join got using ("cast") left join again using ("cast")
+            left join acting using ("cast") cross join doubt
+    ),
+    sums as (
+        select payload, count(*) as casts, sum(expected) as expected, sum(reached) as reached,
+            sum(expected - reached) as missing,
+            sum(case when in_doubt then expected - reached else 0 end) as unknown, sum(transfers) as transfers,
+            sum(transfers - expected) as excess, sum(duplicates) as duplicates, max(hops) as hops_max,
+            max(duration_us) as duration_us_max, count(*) filter (transfers = expected) as without_excess
+        from counted group by payload
+    )
+    select *, case when expected - unknown > 0 then reached / (expected - unknown) end as coverage,
+        transfers / casts as messages_per_cast
+    from sums order by payload"""
+
+DUPLICATES: Final = """
+    with counts as (
+        select node, kind, reason, sum(coalesce(count, 1)) as times
+        from records where kind = 'duplicate' group by node, kind, reason
+        union all
+        select node, kind, null, count(*) from records where kind in ('receive', 'store') group by node, kind
+        union all
+        select node, kind, null, sum(case when is_many(reason) then count else 1 end)
+        from records where kind = 'deliver' group by node, kind
+    ),
+    per_node as (
+        select node, coalesce(sum(times) filter (kind <> 'duplicate'), 0) as new,
+            coalesce(sum(times) filter (kind = 'duplicate'), 0) as repeated,
+            coalesce(sum(times) filter (kind = 'receive'), 0) as casts_new,
+            coalesce(sum(times) filter (reason = 'cast_repeated'), 0) as casts_repeated
+        from counts group by node
+    )
+    select node, id, new, repeated, case when new > 0 then repeated / new end as rate, casts_new, casts_repeated,
+        case when casts_new > 0 then casts_repeated / casts_new end as casts_rate
+    from per_node left join nodes using (node) order by node"""
+
+LATENCY: Final = f"""
+    with published as (
+        select event, guarantee, wall_us as published_us from records where kind = 'publish' and event is not null
+    ),
+    delivered as (select event, wall_us from records where kind = 'deliver' and event is not null),
+    per_guarantee as (
+        select measure, guarantee, {_HISTOGRAM} from (
+            select 'delivery' as measure, guarantee, wall_us - published_us as us
+            from delivered join published using (event)
+            union all
+            select 'D_diff', guarantee, last_us - published_us
+            from (select event, max(wall_us) as last_us from delivered group by event) join published using (event)
+        ) where us is not null group by measure, guarantee, bucket
+    ),
+    asked as (select subscription, min(wall_us) as us from records where kind = 'subscribe' group by subscription),
+    stable as (
+        select subscription, min(wall_us) as us from records
+        where kind = 'verdict' and reason = 'stable active' group by subscription
+    ),
+    buckets as (
+        select * from per_guarantee
+        union all
+        select measure, 'all', {_SUMMED_BUCKETS} from per_guarantee group by measure, bucket
+        union all
+        select 'D_sub', 'all', {_HISTOGRAM}
+        from (select stable.us - asked.us as us from asked join stable using (subscription)) group by bucket
+    )
+    {_percentiles("measure, guarantee")}"""
+
+DELAYS: Final = f"""
+    with stored as (
+        select event, min(wall_us) as stored_us from records where kind = 'store' group by event
+    ),
+    published as (
+        select event, min(wall_us) as published_us from records
+        where kind = 'publish' and event is not null group by event
+    ),
+    acknowledged as (
+        select event, min(wall_us) as acknowledged_us from records where kind = 'acknowledge' group by event
+    ),
+    hops as (
+        select max(sent.wall_us) as sent_us, max(got.wall_us) as got_us
+        from records sent join records got
+            on sent."cast" = got."cast" and sent.prefix = got.prefix and sent.node = got.peer and sent.peer = got.node
+        where sent.kind = 'forward' and got.kind = 'receive' and sent.wall_us <= got.wall_us
+        group by sent."cast", sent.prefix, sent.node, sent.peer
+    ),
+    buckets as (
+        select stage, {_HISTOGRAM} from (
+            select 'publish to store' as stage, stored_us - published_us as us from published join stored using (event)
+            union all
+            select 'store to acknowledge', acknowledged_us - stored_us from stored join acknowledged using (event)
+            union all
+            select 'store to deliver', wall_us - stored_us
+            from stored join records using (event) where kind = 'deliver'
+            union all
+            select 'forward to receive', got_us - sent_us from hops
+        ) group by stage, bucket
+    )
+    {_percentiles("stage")}"""
+
+LOAD: Final = """
+    with work as (
+        select node, kind, count(*) as records, count(*) as times
+        from records where kind not in ('publish', 'match', 'deliver') group by node, kind
+        union all
+        select node, kind, count(*), sum(case when is_many(reason) then count else 1 end)
+        from records where kind in ('publish', 'match', 'deliver') group by node, kind
+    )
+    select node, id, sum(records) as records,
+        coalesce(sum(times) filter (kind = 'publish'), 0) as published,
+        coalesce(sum(times) filter (kind = 'store'), 0) as owned,
+        coalesce(sum(times) filter (kind = 'keep'), 0) as kept,
+        coalesce(sum(times) filter (kind = 'deliver'), 0) as delivered,
+        coalesce(sum(times) filter (kind = 'forward'), 0) as forwarded,
+        coalesce(sum(times) filter (kind = 'receive'), 0) as received
+    from work left join nodes using (node) group by node, id order by node"""
+
+CONSERVATION: Final = f"""
+    with {_DOUBT}, {_COVERAGE},
+    sent as (select peer as node, count(*) as sent from records where kind = 'forward' group by peer),
+    got as (
+        select node, count(*) filter (kind = 'receive') as taken, count(*) filter (kind = 'duplicate') as other
+        from records where kind = 'receive' or (kind = 'duplicate' and reason = 'cast_repeated') group by node
+    ),
+    both_ as (
+        select node, coalesce(sent, 0) as total, coalesce(taken, 0) as taken, coalesce(other, 0) as other
+        from sent full join got using (node)
+    )
+    select 'received' as law, id as "at", total, taken, other, 0 as open, total - taken - other as difference
+    from both_ left join nodes using (node)
+    union all
+    select 'matched', guarantee, sum(expected + beyond), sum(delivered), sum(ended),
+        sum(lost + unknown + still_owed + missed),
+        sum(expected + beyond) - sum(delivered) - sum(ended) - sum(lost + unknown + still_owed + missed)
+    from covered where expected is not null group by guarantee
+    order by 1, 2"""
+
+QUERIES: Final = {
+    "coverage": COVERAGE,
+    "casts": CASTS,
+    "duplicates": DUPLICATES,
+    "latency": LATENCY,
+    "delays": DELAYS,
+    "load": LOAD,
+    "conservation": CONSERVATION,
+}

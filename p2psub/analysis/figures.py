@@ -1,0 +1,109 @@
+"""The headline of an analysis: the figures that `p2psub analyze --json` prints first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from pyspark.sql import Row
+from pyspark.sql import functions as F  # noqa: N812
+
+from p2psub.analysis.answers.casts import BROADCAST, cast_totals
+from p2psub.analysis.answers.coverage import coverage_totals
+from p2psub.analysis.answers.duplicates import duplicate_totals
+from p2psub.analysis.answers.latency import ALL, latency
+from p2psub.analysis.tables import Tables
+from p2psub.model.records import Kind
+
+
+class LatencyMs(msgspec.Struct, frozen=True):
+    """From `publish` to `deliver`; None if nothing was delivered."""
+
+    p50: float | None = None
+    p99: float | None = None
+    max: float | None = None
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """One trace in a few numbers. A share of nothing is None."""
+
+    rows: int
+    published: int
+    """Events, with those that are traced by their number only."""
+    matched: int
+    """Pairs of an event and a subscription; of acknowledged events those that were owed. Traced events only."""
+    delivered: int
+    """Distinct pairs handed over, with those that are traced by their number only."""
+    lost: int
+    unknown: int
+    """Pairs whose end may lie in a part of the trace that is missing."""
+    still_owed: int
+    ended: int
+    missed: int
+    """Pairs of `at_most_once` events, which promise nothing, that were not handed over."""
+    coverage: float | None
+    """Hyper's formula 1 over pairs."""
+    duplicates: int
+    duplicate_rate: float | None
+    """Hyper's formula 2 over all nodes."""
+    casts: int
+    cast_coverage: float | None
+    """Hyper's formula 1 over super-nodes, as the paper has it; broadcasts."""
+    cast_duplicate_rate: float | None
+    messages_per_cast: float | None
+    """Of broadcasts: N - 1 is the least."""
+    hops_max: int | None
+    latency_ms: LatencyMs
+
+
+def figures(tables: Tables) -> Figures:
+    """All of them; a few small results come to the driver."""
+    covered = [row.asDict() for row in coverage_totals(tables).collect()]
+    sums = (
+        {name: sum(row[name] for row in covered) for name in covered[0] if name not in _NOT_SUMMED} if covered else {}
+    )
+    claims = sums.get("claims", 0)
+    repeated = _only(duplicate_totals(tables).collect())
+    per_payload = cast_totals(tables).collect()
+    broadcasts = next((row for row in per_payload if row["payload"] == BROADCAST), None)
+    counted = _counts(tables)
+    return Figures(
+        rows=tables.records.count(),
+        published=counted["published"],
+        matched=sums.get("matched", 0),
+        delivered=sums.get("delivered", 0) + counted["untraced"],
+        **{name: sums.get(name, 0) for name in ("lost", "unknown", "still_owed", "ended", "missed")},
+        coverage=(claims - sums["lost"] - sums["missed"]) / claims if claims else None,
+        duplicates=repeated["repeated"],
+        duplicate_rate=repeated["rate"],
+        casts=sum(row["casts"] for row in per_payload),
+        cast_coverage=None if broadcasts is None else broadcasts["coverage"],
+        cast_duplicate_rate=repeated["casts_rate"],
+        messages_per_cast=None if broadcasts is None else broadcasts["messages_per_cast"],
+        hops_max=max((row["hops_max"] for row in per_payload if row["hops_max"] is not None), default=None),
+        latency_ms=_latency(tables),
+    )
+
+
+_NOT_SUMMED = ("guarantee", "coverage")
+
+
+def _latency(tables: Tables) -> LatencyMs:
+    overall = (F.col("measure") == "delivery") & (F.col("guarantee") == ALL)
+    found = latency(tables).where(overall).select("p50_us", "p99_us", "max_us").collect()
+    return LatencyMs(*(us / 1_000 for us in found[0])) if found else LatencyMs()
+
+
+def _counts(tables: Tables) -> dict[str, int]:
+    is_many = F.coalesce(F.col("reason") == "untraced", F.lit(False))
+    is_published = F.col("kind") == Kind.PUBLISH.value
+    times = F.when(is_many, F.col("count")).otherwise(1)
+    counted = tables.of(Kind.PUBLISH, Kind.DELIVER).agg(
+        F.coalesce(F.sum(F.when(is_published, times)), F.lit(0)).alias("published"),
+        F.coalesce(F.sum(F.when(is_many & ~is_published, F.col("count"))), F.lit(0)).alias("untraced"),
+    )
+    return _only(counted.collect())
+
+
+def _only(rows: list[Row]) -> dict[str, Any]:
+    return rows[0].asDict()
