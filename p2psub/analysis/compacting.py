@@ -96,18 +96,19 @@ def _write(spark: SparkSession, segments: list[Path], skipped: list[Skipped], dr
     # JSON is read once; everything after that reads columns.
     read_segments(spark, segments).write.parquet(staged)
     judged = judge(spark.read.parquet(staged))
+    if not judged.rows:
+        unread = "".join(f"\n  {path}: {reason}" for path, reason in judged.refused[:5])
+        raise NoTraces(f"no segment is sound:{unread}")
     rows = without(spark.read.parquet(staged), judged.left_out)
     names = _written(number_names(rows).coalesce(1), draft / ".names")
     names.select("node", "id").distinct().coalesce(1).sortWithinPartitions("node").write.parquet(str(draft / "nodes"))
     records = numbered(rows, names)
     if judged.is_overlapping:
         records = records.dropDuplicates(["process", "sequence"])
-    count = rows.count()
-    _sorted(records, count).write.partitionBy("kind").parquet(str(draft / "records"))
+    _sorted(records, judged.rows).write.partitionBy("kind").parquet(str(draft / "records"))
     written = spark.read.schema(RECORDS).parquet(str(draft / "records"))
     _processes(written, names).coalesce(1).write.parquet(str(draft / "processes"))
-    if judged.is_overlapping:
-        count = written.count()
+    count = written.count() if judged.is_overlapping else judged.rows
     for part in (".staged", ".names"):
         shutil.rmtree(draft / part)
     left_out = sorted([*skipped, *judged.refused])

@@ -66,8 +66,9 @@ _ID_CHARS: Final = 28
 
 
 class Judged(NamedTuple):
-    """Which of the files are taken."""
+    """Which of the files are taken, and how many rows they have."""
 
+    rows: int
     refused: list[Skipped]
     repeated: list[Path]
     """Copies of files that are taken."""
@@ -85,7 +86,6 @@ def read_segments(spark: SparkSession, paths: Iterable[Path]) -> DataFrame:
         mode="PERMISSIVE",
         columnNameOfCorruptRecord=_CORRUPT,
         lineSep="\n",
-        encoding="UTF-8",
     )
     return _flat(lines.withColumn("file", F.col("_metadata.file_path")))
 
@@ -119,7 +119,7 @@ def _flat(lines: DataFrame) -> DataFrame:
         "count",
         "copies",
         "hops",
-        F.try_to_binary("digest", F.lit("base64")).alias("digest"),
+        "digest",
         F.get("published_parts", 1).alias("topic"),
         F.get("published_parts", 5).alias("guarantee"),
         F.get("published_parts", 4).try_cast("long").alias("retain_us"),
@@ -183,6 +183,7 @@ def judge(rows: DataFrame) -> Judged:
     refused = {row.file: Skipped(path_of(row.file), reason) for row in found if (reason := _wrong_with(row))}
     taken, repeated = _without_copies([row for row in found if row.file not in refused])
     return Judged(
+        sum(row.rows for row in taken),
         sorted(refused.values()),
         sorted(map(path_of, repeated)),
         [*refused, *repeated],

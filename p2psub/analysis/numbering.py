@@ -68,4 +68,4 @@ def _column(name: str) -> Column:
         return key.alias(name)
     if name in ("node", "peer"):
         return F.col(f"{name}_number").alias(name)
-    return F.col(name)
+    return F.unbase64(name).alias(name) if name == "digest" else F.col(name)
