@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -47,17 +46,20 @@ def overlay(
     scenario: Annotated[Path | None, typer.Option(help="A scenario file (TOML); options override it.")] = None,
     codec_share: Annotated[int, typer.Option(help="One transmission in so many goes through the codec; 0: none.")] = 50,
     jobs: Annotated[int, typer.Option(help="Processes; 0: one per core.")] = 0,
-    trace_out: Annotated[Path | None, typer.Option(help="Write the trace here as JSON lines (one seed only).")] = None,
+    trace_out: Annotated[Path | None, typer.Option(help="Write the trace into this directory (one seed only).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Simulate whole overlays under faults, one per seed, and check every promise."""
     from sims.scenarios.campaign import Job, figures, reports  # noqa: PLC0415, the node's CLI must not load simulations
+    from sims.scenarios.segments import write_segments  # noqa: PLC0415
 
     with explained(as_json):
         numbers = read_seeds(seeds)
         plan = _plan(scenario, clusters, members, seconds, faults, schedules)
         if trace_out is not None and len(numbers) != 1:
             raise ConfigError("trace_out", "a trace is of one seed; give one with --seeds")
+        if trace_out is not None and trace_out.exists() and (not trace_out.is_dir() or any(trace_out.iterdir())):
+            raise ConfigError("trace_out", f"{trace_out} is there already; name a new directory for the trace")
     work = [Job(plan, number, codec_share, keep_entries=trace_out is not None) for number in numbers]
     done: list[Report] = []
     with _progress(len(work)) as progress:
@@ -67,7 +69,7 @@ def overlay(
             failed = sum(bool(one.findings) for one in done)
             progress.update(task, advance=1, description=f"seeds ({failed} failed)" if failed else "seeds")
     if trace_out is not None:
-        _write_trace(trace_out, done[0])
+        write_segments(trace_out, done[0].entries, done[0].running)
     summary = figures(done)
     if as_json:
         print(json.dumps(summary))
@@ -180,25 +182,3 @@ def _commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return said.stdout.strip()
-
-
-def _write_trace(path: Path, report: Report) -> None:
-    with path.open("w", encoding="utf-8") as out:
-        for at_us, record in report.entries:
-            fields = msgspec.to_builtins(record, builtin_types=(bytes,))
-            out.write(json.dumps({"at_us": at_us, **_plain(fields)}) + "\n")
-
-
-def _plain(value: object) -> dict[str, object]:
-    assert isinstance(value, dict)
-    return {str(name): _readable(part) for name, part in value.items()}
-
-
-def _readable(value: object) -> object:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        return _plain(value)
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_readable(part) for part in value]
-    return value

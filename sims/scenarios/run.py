@@ -10,6 +10,7 @@ from random import Random
 from time import process_time
 
 from p2psub.config import NodeConfig
+from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US
 from p2psub.model.records import Record
 from sims.checkers.bounds import OUTBOX_HEARTBEATS
@@ -42,6 +43,8 @@ class Report:
     virtual_seconds: float
     schedules: tuple[str, ...] = ()
     entries: list[Entry] = field(default_factory=list)
+    running: frozenset[tuple[NodeId, int]] = frozenset()
+    """The processes that ran at the end, by node and incarnation."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -85,6 +88,7 @@ def run(
         virtual_seconds=world.now / SECOND_US,
         schedules=play.schedules,
         entries=world.trace.entries if keep_entries else [],
+        running=frozenset((host.id, host.incarnation) for host in world.hosts if host.is_up),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -9,6 +11,8 @@ from p2psub.cli.exits import EXIT_REFUSED
 from p2psub.cli.main import app
 from p2psub.cli.sim import read_seeds
 from p2psub.errors import ConfigError
+from p2psub.model.records import Kind, Record
+from p2psub.runtime.trace_files import read_segments
 
 
 @pytest.mark.parametrize(
@@ -35,3 +39,21 @@ def test_bad_options_exit_with_advice(options: list[str]) -> None:
     result = CliRunner().invoke(app, ["sim", "overlay", *options])
     assert result.exit_code == EXIT_REFUSED
     assert options[-2].strip("-").replace("-", "_") in result.output
+
+
+def test_a_simulated_trace_is_what_peers_would_have_written(tmp_path: Path) -> None:
+    """Segments that any reader of traces reads: every process in order, closed if it ran to the end."""
+    out = tmp_path / "trace"
+    options = ["--clusters", "2", "--members", "3", "--seconds", "90", "--seeds", "3", "--faults", "none"]
+    options += ["--schedules", "none", "--trace-out", str(out)]
+    assert CliRunner().invoke(app, ["sim", "overlay", *options]).exit_code in (0, 3)
+    processes: dict[tuple[bytes, int], list[Record]] = {}
+    for record in read_segments(out):
+        processes.setdefault((record.node, record.incarnation), []).append(record)
+    assert len(processes) >= 6
+    for records in processes.values():
+        assert [record.sequence for record in records] == list(range(1, len(records) + 1))
+        assert records[-1].kind is Kind.CLOSE
+        assert [record.stamp for record in records] == sorted(record.stamp for record in records)
+    again = CliRunner().invoke(app, ["sim", "overlay", *options])
+    assert (again.exit_code, "name a new directory" in again.output) == (EXIT_REFUSED, True)
