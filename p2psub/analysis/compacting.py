@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from p2psub.analysis.loading import judge, read_segments, without
 from p2psub.analysis.numbering import number_names, numbered
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
-from p2psub.analysis.sources import MARK, NoTraces, Skipped, find_sources
+from p2psub.analysis.sources import MARK, NoTraces, Skipped, find_sources, told
 from p2psub.analysis.tables import Tables
 from p2psub.errors import ConfigError
 from p2psub.model.records import SCHEMA_VERSION, Kind
@@ -97,8 +97,7 @@ def _write(spark: SparkSession, segments: list[Path], skipped: list[Skipped], dr
     read_segments(spark, segments).write.parquet(staged)
     judged = judge(spark.read.parquet(staged))
     if not judged.rows:
-        unread = "".join(f"\n  {path}: {reason}" for path, reason in judged.refused[:5])
-        raise NoTraces(f"no segment is sound:{unread}")
+        raise NoTraces(f"no segment is sound:{told(judged.refused)}", "read the traces of other peers, or older copies")
     rows = without(spark.read.parquet(staged), judged.left_out)
     names = _written(number_names(rows).coalesce(1), draft / ".names")
     names.select("node", "id").distinct().coalesce(1).sortWithinPartitions("node").write.parquet(str(draft / "nodes"))
@@ -171,12 +170,10 @@ def _read_mark(path: Path) -> _Mark:
     try:
         mark = msgspec.json.decode((path / MARK).read_bytes(), type=_Mark)
     except FileNotFoundError:
-        raise NoTraces(f"{path} holds no compacted traces; make some with p2psub trace compact") from None
+        raise NoTraces(f"{path} holds no compacted traces", "make some with p2psub trace compact") from None
     except (OSError, msgspec.MsgspecError) as error:
-        raise NoTraces(f"{path / MARK} cannot be read ({error}); compact the traces again") from error
+        raise NoTraces(f"{path / MARK} cannot be read: {error}", "compact the traces again") from error
     if mark.schema != SCHEMA_VERSION:
-        raise NoTraces(
-            f"{path} was compacted with schema version {mark.schema}, and this p2psub reads {SCHEMA_VERSION}; "
-            "compact the traces again"
-        )
+        message = f"{path} was compacted with schema version {mark.schema}, and this p2psub reads {SCHEMA_VERSION}"
+        raise NoTraces(message, "compact the traces again")
     return mark

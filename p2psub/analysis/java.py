@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from p2psub.errors import P2psubError
+from p2psub.runtime.refusals import Refusal
 
 VERSION_MIN: Final = 17
 """What Spark 4 asks for."""
@@ -36,7 +36,7 @@ exec {java} "$@"
 """
 
 
-class NoJava(P2psubError):
+class NoJava(Refusal):
     """There is no Java that Spark could run on."""
 
 
@@ -62,10 +62,10 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         refused.append(f"{path} ({source}) {why}")
         if source == "P2PSUB_JAVA":
             break
-    tried = f" Tried: {'; '.join(refused)}." if refused else ""
+    tried = f" (tried: {', '.join(refused)})" if refused else ""
     raise NoJava(
-        f"Spark needs Java {VERSION_MIN} or later, and there is none here.{tried} "
-        "Let P2PSUB_JAVA name one (its home, or the program), or: pip install 'p2psub[spark]', which brings its own"
+        f"Spark needs Java {VERSION_MIN} or later, and there is none here{tried}",
+        "let P2PSUB_JAVA name one (its home, or the program), or: pip install 'p2psub[spark]', which brings its own",
     )
 
 

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.java import Java, find_java, write_shim
-from p2psub.errors import P2psubError
+from p2psub.runtime.refusals import Refusal
 
 LOOPBACK: Final = "127.0.0.1"
 SHUFFLE_PARTITIONS: Final = 4
@@ -51,7 +51,7 @@ _QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Half the start-up, but up to 1.9 times slower on ten million rows: for tests."""
 
 
-class SparkFailed(P2psubError):
+class SparkFailed(Refusal):
     """Spark did not start."""
 
 
@@ -99,7 +99,7 @@ def open_session(
     try:
         return builder.getOrCreate()
     except (PySparkException, OSError) as error:
-        raise SparkFailed(_advice(master, java)) from error
+        raise _failure(master, java) from error
 
 
 def memory_mib_here() -> int:
@@ -135,8 +135,8 @@ def _rooms() -> Path:
     return home
 
 
-def _advice(master: str, java: Java) -> str:
-    where = f"with Java {java.version} at {java.path} ({java.source})"
+def _failure(master: str, java: Java) -> SparkFailed:
+    message = f"Spark did not start with Java {java.version} at {java.path} ({java.source})"
     if master.startswith("local"):
-        return f"Spark did not start {where}; try another Java by P2PSUB_JAVA, or less memory"
-    return f"Spark did not start {where}, or nobody answers at {master}; is the master running, and the address right?"
+        return SparkFailed(message, "let P2PSUB_JAVA name another Java, or give Spark less memory")
+    return SparkFailed(f"{message}, or nobody answers at {master}", "see whether the master runs there")

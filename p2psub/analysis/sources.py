@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from p2psub.errors import P2psubError
 from p2psub.model.records import SCHEMA_VERSION
+from p2psub.runtime.refusals import Refusal
 from p2psub.runtime.trace_files import Segment
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ MARK: Final = "p2psub-tables.json"
 """The file that makes a directory compacted traces, written last."""
 
 
-class NoTraces(P2psubError):
+class NoTraces(Refusal):
     """There is nothing to analyse."""
 
 
@@ -46,7 +46,7 @@ def find_sources(directories: Iterable[Path]) -> Sources:
     found = Sources([], [], [])
     for directory in named:
         if not directory.is_dir():
-            raise NoTraces(f"there is no directory {directory}; give the one that a peer writes its traces to")
+            raise NoTraces(f"there is no directory {directory}", "give the one that a peer writes its traces to")
         for place, folders, files in os.walk(directory):
             if MARK in files:
                 found.compacted.append(Path(place))
@@ -56,10 +56,14 @@ def find_sources(directories: Iterable[Path]) -> Sources:
             _sort(Path(place), folders, sorted(name for name in files if not name.startswith(".")), found)
     if not found.segments and not found.compacted:
         where = ", ".join(map(str, named))
-        unread = "".join(f"\n  {path}: {reason}" for path, reason in found.skipped[:5])
-        raise NoTraces(f"no trace that can be read is in {where}; a peer writes its own to DATA/traces{unread}")
+        raise NoTraces(f"no trace that can be read is in {where}{told(found.skipped)}", "a peer writes to DATA/traces")
     # Two of the directories may overlap.
     return Sources(_once(found.segments), _once(found.compacted), _once(found.skipped))
+
+
+def told(skipped: list[Skipped]) -> str:
+    """The first few of the files that were left out, as part of a sentence."""
+    return "".join(f"\n  {path}: {reason}" for path, reason in skipped[:5]) + ("\n" if skipped else "")
 
 
 def _sort(place: Path, folders: list[str], files: list[str], found: Sources) -> None:

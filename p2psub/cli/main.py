@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from p2psub.cli import bench, bootstrap, config, console, demo, filters, peer, pubsub, sim, status
+from p2psub.cli import bench, bootstrap, config, console, demo, filters, peer, pubsub, sim, status, trace
 from p2psub.cli.exits import EXIT_CODES
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Peer-to-peer content-based publish/subscribe.")
@@ -20,6 +20,7 @@ app.command()(demo.demo)
 app.add_typer(config.app, name="config")
 app.add_typer(sim.app, name="sim")
 app.add_typer(bench.app, name="bench")
+app.add_typer(trace.app, name="trace")
 
 
 @app.callback()

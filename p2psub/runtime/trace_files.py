@@ -72,19 +72,23 @@ def segments_of(paths: Iterable[Path]) -> list[tuple[Segment, Path]]:
 
 def read_segments(directory: Path) -> Iterator[Record]:
     """All records in and below a directory, those of one process in order; SegmentDamaged where a line is no record."""
-    for segment, path in segments_of(directory.rglob("*.ndjson")):
-        if segment.version != SCHEMA_VERSION:
-            raise SegmentDamaged(
-                f"{path} has schema version {segment.version}, and this p2psub reads {SCHEMA_VERSION}; "
-                "read it with the p2psub that wrote it, or leave this file out"
-            )
-        for number, line in enumerate(path.read_bytes().splitlines(), 1):
-            try:
-                yield _decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise SegmentDamaged(
-                    f"{path}, line {number}: {error}; leave this file out and read the rest"
-                ) from error
+    for _, path in segments_of(directory.rglob("*.ndjson")):
+        yield from read_segment(path)
+
+
+def read_segment(path: Path) -> Iterator[Record]:
+    """The records of one segment; SegmentDamaged where a line is no record, or of another schema version."""
+    segment = Segment.named(path.name)
+    if segment is not None and segment.version != SCHEMA_VERSION:
+        raise SegmentDamaged(
+            f"{path} has schema version {segment.version}, and this p2psub reads {SCHEMA_VERSION}; "
+            "read it with the p2psub that wrote it, or leave this file out"
+        )
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            yield _decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise SegmentDamaged(f"{path}, line {number}: {error}; leave this file out and read the rest") from error
 
 
 def encode_records(records: list[Record]) -> bytes:
