@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from p2psub.cli.broadcast import sim_broadcast
 from p2psub.cli.exits import explained
 from p2psub.cli.matching import sim_matching
+from p2psub.cli.ranges import read_seeds
+from p2psub.cli.sweeping import Master, OnSpark, check_spark, over_spark, progress_of
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ EXIT_VIOLATION = 3
 
 app = typer.Typer(no_args_is_help=True, help="Deterministic simulations.")
 app.command("matching")(sim_matching)
+app.command("broadcast")(sim_broadcast)
 
 
 @app.callback()
@@ -47,10 +50,13 @@ def overlay(
     codec_share: Annotated[int, typer.Option(help="One transmission in so many goes through the codec; 0: none.")] = 50,
     jobs: Annotated[int, typer.Option(help="Processes; 0: one per core.")] = 0,
     trace_out: Annotated[Path | None, typer.Option(help="Write the trace into this directory (one seed only).")] = None,
+    spark: OnSpark = False,
+    master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Simulate whole overlays under faults, one per seed, and check every promise."""
-    from sims.scenarios.campaign import Job, figures, reports  # noqa: PLC0415, the node's CLI must not load simulations
+    # Here, because the node's CLI must not load simulations.
+    from sims.scenarios.campaign import Job, figures, perform, reports  # noqa: PLC0415
     from sims.scenarios.segments import write_segments  # noqa: PLC0415
 
     with explained(as_json):
@@ -60,14 +66,19 @@ def overlay(
             raise ConfigError("trace_out", "a trace is of one seed; give one with --seeds")
         if trace_out is not None and trace_out.exists() and (not trace_out.is_dir() or any(trace_out.iterdir())):
             raise ConfigError("trace_out", f"{trace_out} is there already; name a new directory for the trace")
+        check_spark(spark, master)
     work = [Job(plan, number, codec_share, keep_entries=trace_out is not None) for number in numbers]
     done: list[Report] = []
-    with _progress(len(work)) as progress:
-        task = progress.add_task("seeds", total=len(work))
-        for report in reports(work, jobs or os.cpu_count() or 1):
-            done.append(report)
-            failed = sum(bool(one.findings) for one in done)
-            progress.update(task, advance=1, description=f"seeds ({failed} failed)" if failed else "seeds")
+    if spark:
+        with explained(as_json):
+            done = over_spark(perform, work, master, "seeds")
+    else:
+        with progress_of(len(work)) as progress:
+            task = progress.add_task("seeds", total=len(work))
+            for report in reports(work, jobs or os.cpu_count() or 1):
+                done.append(report)
+                failed = sum(bool(one.findings) for one in done)
+                progress.update(task, advance=1, description=f"seeds ({failed} failed)" if failed else "seeds")
     if trace_out is not None:
         write_segments(trace_out, done[0].entries, done[0].running)
     summary = figures(done)
@@ -80,19 +91,6 @@ def overlay(
         _explain(report, plan, codec_share, scenario)
     if broken:
         raise typer.Exit(EXIT_VIOLATION)
-
-
-def read_seeds(text: str) -> list[int]:
-    """Seeds as written: '0..199', '7', or '1,5,10..12'."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dots, last = part.strip().partition("..")
-        if not first.isdigit() or (dots and not last.isdigit()):
-            raise ConfigError("seeds", f"{part!r} is neither a number nor a range like 0..199")
-        numbers.extend(range(int(first), int(last if dots else first) + 1))
-    if not numbers:
-        raise ConfigError("seeds", f"{text!r} holds no seed")
-    return numbers
 
 
 def _plan(
@@ -123,19 +121,6 @@ def _plan(
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip() not in ("", "none"))
-
-
-def _progress(total: int) -> Progress:
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=total < 2 or not console.is_terminal,
-    )
 
 
 def _print_table(summary: dict[str, object]) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sims.checkers.evidence import shown
 from sims.scenarios.run import Report, run
 from sims.scenarios.scenario import Scenario
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,17 @@ def perform(job: Job) -> Report:
 
 def reports(jobs: list[Job], processes: int) -> Iterator[Report]:
     """The reports of all jobs as they come; each job is its own world, so processes do not matter to any of them."""
-    if processes <= 1 or len(jobs) == 1:
-        yield from map(perform, jobs)
+    return in_processes(perform, jobs, processes)
+
+
+def in_processes(function: Callable[[T], R], items: list[T], processes: int) -> Iterator[R]:
+    """What `function` makes of the items, as it comes; in this process if one is enough."""
+    if processes <= 1 or len(items) == 1:
+        yield from map(function, items)
         return
     # Spawned, not forked: a run must not see anything of its parent, the hash seed least of all.
-    with multiprocessing.get_context("spawn").Pool(min(processes, len(jobs)), maxtasksperchild=8) as pool:
-        yield from pool.imap_unordered(perform, jobs)
+    with multiprocessing.get_context("spawn").Pool(min(processes, len(items)), maxtasksperchild=8) as pool:
+        yield from pool.imap_unordered(function, items)
 
 
 def figures(done: list[Report]) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from p2psub.cli.exits import EXIT_REFUSED
 from p2psub.cli.main import app
-from p2psub.cli.sim import read_seeds
+from p2psub.cli.ranges import read_seeds, read_sizes
 from p2psub.errors import ConfigError
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.trace_files import read_segments
@@ -28,6 +28,28 @@ def test_what_is_no_seed_is_refused(text: str) -> None:
     """A bad range names itself."""
     with pytest.raises(ConfigError, match="seeds"):
         read_seeds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("7", [7]),
+        ("4..64", [4, 8, 16, 32, 64]),
+        ("5..30", [5, 10, 20]),
+        ("4..8,6,8", [4, 8, 6]),
+        ("100, 1000", [100, 1000]),
+    ],
+)
+def test_sizes_double(text: str, sizes: list[int]) -> None:
+    """A..B begins with A and doubles; lists are as written, and nothing comes twice."""
+    assert read_sizes(text) == sizes
+
+
+@pytest.mark.parametrize("text", ["", "a", "0", "0..4", "8..4", "4..", "4-8", "1..1000000000"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    """A bad size names its field."""
+    with pytest.raises(ConfigError, match="nodes"):
+        read_sizes(text)
 
 
 @pytest.mark.parametrize(

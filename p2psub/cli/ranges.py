@@ -1,0 +1,41 @@
+"""Numbers as people write them: seeds one by one, sizes by doubling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from p2psub.errors import ConfigError
+
+NODES_MAX: Final = 1 << 26
+"""Beyond this arrays of links no longer fit into the memory of a machine that one has at hand."""
+
+
+def read_seeds(text: str) -> list[int]:
+    """Seeds as written: '0..199', '7', or '1,5,10..12'."""
+    numbers: list[int] = []
+    for first, last in _parts("seeds", text, "0..199"):
+        numbers.extend(range(first, last + 1))
+    if not numbers:
+        raise ConfigError("seeds", f"{text!r} holds no seed")
+    return numbers
+
+
+def read_sizes(text: str) -> list[int]:
+    """Sizes as written: '100', '4..1048576' (4 doubled as long as it is no more), or '4..64,100,1000'."""
+    sizes: dict[int, None] = {}
+    for first, last in _parts("nodes", text, "4..1024"):
+        if not 1 <= first <= last <= NODES_MAX:
+            raise ConfigError("nodes", f"sizes are from 1 to {NODES_MAX:,}, the smaller one first")
+        while first <= last:
+            sizes[first] = None
+            first *= 2  # noqa: PLW2901, doubling is what the range means
+    return list(sizes)
+
+
+def _parts(field: str, text: str, example: str) -> Iterator[tuple[int, int]]:
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        if not first.isdigit() or (dots and not last.isdigit()):
+            raise ConfigError(field, f"{part!r} is neither a number nor a range like {example}")
+        yield int(first), int(last if dots else first)

@@ -1,0 +1,54 @@
+"""Sweeps of simulations: over this machine's processes, or over Spark's tasks, with progress for people."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from p2psub.errors import ConfigError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+LOCAL: Final = "local[*]"
+
+OnSpark = Annotated[bool, typer.Option("--spark", help="Spread the work over Spark tasks, instead of processes.")]
+Master = Annotated[str | None, typer.Option(help=f"With --spark: its master (default: {LOCAL}).")]
+
+
+def check_spark(spark: bool, master: str | None) -> None:
+    """Refuse what could only fail later."""
+    if master is not None and not spark:
+        raise ConfigError("master", "is Spark's; add --spark")
+    if spark and importlib.util.find_spec("pyspark") is None:
+        raise ConfigError("spark", "needs PySpark, which is not installed; pip install 'p2psub[spark]' brings it")
+
+
+def over_spark(function: Callable[[T], R], items: Sequence[T], master: str | None, what: str) -> list[R]:
+    """What `function` makes of the items, in their order, by Spark's tasks."""
+    from p2psub.analysis.session import open_session  # noqa: PLC0415, only who asks for Spark loads it
+    from p2psub.analysis.sweeps import spread_over  # noqa: PLC0415
+
+    spark = open_session(master or LOCAL)
+    with progress_of(len(items)) as progress:
+        task = progress.add_task(what, total=len(items))
+        return spread_over(spark, function, items, lambda done: progress.update(task, completed=done))
+
+
+def progress_of(total: int) -> Progress:
+    """A bar on the error stream, for people who wait for more than one thing."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=total < 2 or not console.is_terminal,
+    )
