@@ -30,7 +30,9 @@ def draw(path: Path, results: list[Result]) -> None:
             means = [fmean(some) for some in values]
             down = [mean - min(some) for mean, some in zip(means, values, strict=True)]
             up = [max(some) - mean for mean, some in zip(means, values, strict=True)]
-            axes.errorbar(sizes, means, [down, up], marker=MARKS[algorithm], capsize=2, label=algorithm.value)
+            axes.errorbar(
+                sizes, means, [down, up], marker=MARKS[algorithm], mfc="none", capsize=2, label=algorithm.value
+            )
     coverage.set_ylabel("coverage, % of live nodes")
     duplicates.set_ylabel("duplicates per node")
     coverage.set_ylim(0, 105)
@@ -38,7 +40,7 @@ def draw(path: Path, results: list[Result]) -> None:
         axes.set_xscale("log", base=2)
         axes.set_xlabel("super-nodes")
         axes.grid(alpha=0.3)
-        axes.legend()
+    coverage.legend()
     failed = results[0].failed
     figure.suptitle("Broadcast" + (f", {failed:.0%} of the nodes dead" if failed else ""))
     figure.tight_layout()
