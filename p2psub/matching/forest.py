@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import Final, TypeVar
 
 from p2psub.matching.covering import Scope, TermScope, scope_of
@@ -22,22 +24,21 @@ from p2psub.model.ids import SubscriptionId
 K = TypeVar("K")
 Pin = tuple[str, str | float]
 """An attribute that has one value in every event that a filter takes, and that value."""
+FEW: Final = 8
+"""So many siblings are simply gone through: an index takes more memory than they do. A guess."""
 
 
 class Siblings:
-    """Nodes below one parent, or all roots; found by what they pin and restrict, since most others are out of question.
+    """Nodes below one parent, or all roots; many are found by what they pin and restrict.
 
-    What covers a filter pins and restricts nothing that the filter does not.
+    What covers a filter pins and restricts nothing that the filter does not, so most others are out of question.
     """
 
-    __slots__ = ("_by_attributes", "_by_pin", "_loose", "_nodes")
+    __slots__ = ("_index", "_nodes")
 
     def __init__(self) -> None:
         self._nodes: dict[Node, None] = {}
-        self._by_pin: dict[Pin, dict[Node, None]] = {}
-        self._by_attributes: dict[frozenset[str], dict[Node, None]] = {}
-        self._loose: dict[frozenset[str], dict[Node, None]] = {}
-        """The same for those that pin nothing."""
+        self._index: Index | None = None
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self._nodes)
@@ -47,6 +48,43 @@ class Siblings:
 
     def add(self, node: Node) -> None:
         self._nodes[node] = None
+        if self._index is not None:
+            self._index.add(node)
+        elif len(self._nodes) > FEW:
+            self._index = Index(self._nodes)
+
+    def remove(self, node: Node) -> None:
+        del self._nodes[node]
+        if self._index is not None:
+            self._index.remove(node)
+
+    def covering(self, node: Node) -> Node | None:
+        """The first that covers the node."""
+        for known in self._nodes if self._index is None else self._index.may_cover(node):
+            if known.scope.covers(node.scope):
+                return known
+        return None
+
+    def covered_by(self, node: Node) -> list[Node]:
+        """All that the node covers."""
+        others = self._nodes if self._index is None else self._index.may_be_covered(node)
+        return [other for other in others if node.scope.covers(other.scope)]
+
+
+class Index:
+    """Where to look for siblings that may cover a node, or be covered by it."""
+
+    __slots__ = ("_by_attributes", "_by_pin", "_loose")
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._by_pin: dict[Pin, dict[Node, None]] = {}
+        self._by_attributes: dict[frozenset[str], dict[Node, None]] = {}
+        self._loose: dict[frozenset[str], dict[Node, None]] = {}
+        """The same for those that pin nothing."""
+        for node in nodes:
+            self.add(node)
+
+    def add(self, node: Node) -> None:
         for pin in node.pins:
             self._by_pin.setdefault(pin, {})[node] = None
         self._by_attributes.setdefault(node.attributes, {})[node] = None
@@ -54,25 +92,13 @@ class Siblings:
             self._loose.setdefault(node.attributes, {})[node] = None
 
     def remove(self, node: Node) -> None:
-        del self._nodes[node]
         for pin in node.pins:
             _drop(self._by_pin, pin, node)
         _drop(self._by_attributes, node.attributes, node)
         if not node.pins:
             _drop(self._loose, node.attributes, node)
 
-    def covering(self, node: Node) -> Node | None:
-        """The first that covers the node."""
-        for known in self._may_cover(node):
-            if known.scope.covers(node.scope):
-                return known
-        return None
-
-    def covered_by(self, node: Node) -> list[Node]:
-        """All that the node covers."""
-        return [other for other in self._may_be_covered(node) if node.scope.covers(other.scope)]
-
-    def _may_cover(self, node: Node) -> Iterable[Node]:
+    def may_cover(self, node: Node) -> Iterable[Node]:
         for pin in node.pins:
             # A node with two pins comes twice; that is rare, and harmless.
             yield from self._by_pin.get(pin, ())
@@ -80,7 +106,7 @@ class Siblings:
             if attributes <= node.attributes:
                 yield from nodes
 
-    def _may_be_covered(self, node: Node) -> Iterable[Node]:
+    def may_be_covered(self, node: Node) -> Iterable[Node]:
         if node.pins:
             yield from self._by_pin.get(node.pins[0], ())
             return
@@ -164,8 +190,10 @@ class Forest:
 
     def settle(self, at_most: int | None = None) -> int:
         """Place what waits, or so many of it; how many are left."""
-        for subscription in list(self._waiting)[:at_most]:
+        for subscription in list(islice(self._waiting, at_most)):
             self._place(subscription, self._waiting.pop(subscription))
+        if not self._waiting:
+            self._waiting = {}  # one that held many keeps their room
         return len(self._waiting)
 
     def maximal(self) -> list[Filter]:
@@ -228,29 +256,34 @@ class Forest:
 class Extents:
     """Extents of all nodes, each held once however many filters have it (Once 3.2)."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_others")
 
     def __init__(self) -> None:
-        self._known: dict[Extent, tuple[Extent, int]] = {}
+        self._known: dict[Extent, Extent] = {}
+        self._others: dict[Extent, int] = {}
+        """Uses of an extent beyond the first; most have none."""
 
     def __len__(self) -> int:
         return len(self._known)
 
     def take(self, scope: Scope) -> Scope:
         """The same scope, made of extents that are held here."""
-        return Scope(tuple({name: self._take(extent) for name, extent in term.items()} for term in scope.terms))
+        return Scope(tuple([{name: self._take(extent) for name, extent in term.items()} for term in scope.terms]))
 
     def drop(self, scope: Scope) -> None:
         """A scope that was taken is not needed any more."""
         for term in scope.terms:
             for extent in term.values():
-                held, uses = self._known.pop(extent)
-                if uses > 1:
-                    self._known[held] = held, uses - 1
+                others = self._others.pop(extent, 0)
+                if not others:
+                    del self._known[extent]
+                elif others > 1:
+                    self._others[extent] = others - 1
 
     def _take(self, extent: Extent) -> Extent:
-        held, uses = self._known.get(extent, (extent, 0))
-        self._known[held] = held, uses + 1
+        held = self._known.setdefault(extent, extent)
+        if held is not extent:
+            self._others[held] = self._others.get(held, 0) + 1
         return held
 
 
@@ -260,11 +293,23 @@ def _digest_of(wanted: Filter) -> bytes:
 
 def _node_of(wanted: Filter, scope: Scope) -> Node:
     pins = [_pins_of(term) for term in scope.terms]
-    common = tuple(pin for pin in pins[0] if all(pin in others for others in pins[1:])) if pins else ()
-    attributes = frozenset(scope.terms[0]).intersection(*scope.terms[1:]) if scope.terms else frozenset[str]()
-    return Node(wanted, scope, common, attributes)
+    common = tuple([pin for pin in pins[0] if all(pin in others for others in pins[1:])]) if pins else ()
+    names = [name for name in scope.terms[0] if all(name in term for term in scope.terms[1:])] if scope.terms else []
+    return Node(wanted, scope, _shared_pins(common), _shared_names(tuple(sorted(names))))
 
 
 def _pins_of(term: TermScope) -> list[Pin]:
     values = ((attribute, only_value(extent)) for attribute, extent in term.items())
     return [(attribute, value) for attribute, value in values if value is not None]
+
+
+@lru_cache(maxsize=1 << 10)
+def _shared_pins(pins: tuple[Pin, ...]) -> tuple[Pin, ...]:
+    """The same pins, held once by many nodes."""
+    return pins
+
+
+@lru_cache(maxsize=1 << 10)
+def _shared_names(names: tuple[str, ...]) -> frozenset[str]:
+    """A set of names, held once by many nodes: a set takes as much memory as all else of a node."""
+    return frozenset(names)

@@ -129,3 +129,4 @@ def test_what_was_removed_leaves_nothing_behind() -> None:
     for number in random.sample(range(200), 200):
         forest.remove(id_of(number))
     assert len(forest) == len(forest.roots) == len(forest._extents) == len(forest._nodes) == 0
+    assert not forest._extents._others
