@@ -41,22 +41,26 @@ class Axes:
     def take(self, attribute: str, kind: Kind) -> int:
         """The axis, which has one more use now; there must be room for it."""
         axes = self._filing.attribute(attribute).axes
-        if not axes[kind]:
+        axis = axes[kind]
+        if not axis:
             if self._free:
-                axes[kind] = self._free.pop()
-                self._names[axes[kind]] = attribute, kind
+                axis = self._free.pop()
+                self._names[axis] = attribute, kind
             else:
-                axes[kind] = len(self._names)
+                axis = len(self._names)
                 self._names.append((attribute, kind))
                 self._uses.append(0)
-        self._uses[axes[kind]] += 1
-        return axes[kind]
+            axes[kind] = axis
+        self._uses[axis] += 1
+        return axis
 
-    def drop(self, axis: int) -> None:
-        """One use less."""
-        self._uses[axis] -= 1
-        if not self._uses[axis]:
-            attribute, kind = self._names[axis]
-            self._filing.attributes[attribute].axes[kind] = NO_AXIS
-            self._filing.tidy(attribute)
-            self._free.append(axis)
+    def drop(self, axes: list[int]) -> None:
+        """One use of each less."""
+        uses = self._uses
+        for axis in axes:
+            uses[axis] -= 1
+            if not uses[axis]:
+                attribute, kind = self._names[axis]
+                self._filing.attributes[attribute].axes[kind] = NO_AXIS
+                self._filing.tidy(attribute)
+                self._free.append(axis)

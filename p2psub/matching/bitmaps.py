@@ -23,6 +23,7 @@ from p2psub.matching.kernel import (
     Words,
     failing_words,
     quantiles,
+    spans_by_axis,
     standing,
 )
 from p2psub.matching.sizes import WORD, Sizes
@@ -61,13 +62,15 @@ class _Fails:
 class Segment:
     """Up to so many rows, each with a bit. Bits of rows that ended, or have no bitmaps yet, count as failing."""
 
-    __slots__ = ("_failing", "_fails", "_places", "_rows", "_sizes", "_written", "count", "live")
+    __slots__ = ("_bits", "_failing", "_fails", "_places", "_rows", "_sizes", "_written", "count", "live")
 
     def __init__(self, places: array[int], sizes: Sizes) -> None:
         self._places = places
         self._sizes = sizes
         self._rows: RowNumbers = np.full(sizes.block, -1, np.int32)
         self._failing: Words = np.full(sizes.block // WORD, _ONES)
+        self._bits = memoryview(self._failing.view(np.uint8))
+        """The same, where one bit is quickly set."""
         self._fails: dict[int, _Fails] = {}
         self._written = 0
         self.count = 0
@@ -92,7 +95,7 @@ class Segment:
     def unfile(self, _key: Hashable, row: RowNumber) -> None:
         """Let a row fail whatever comes."""
         place = self._places[row]
-        self._failing[place >> 6] |= np.uint64(1 << (place & 63))
+        self._bits[place >> 3] |= 1 << (place & 7)
         self._rows[place] = -1
         self.live -= 1
 
@@ -126,12 +129,14 @@ class Segment:
             yield np.tile(fresh, events), np.repeat(np.arange(events), len(fresh))
 
     def _grow(self) -> None:
-        capacity = min(2 * len(self._rows), self._sizes.segment)
+        block = self._sizes.block
+        capacity = min(len(self._rows) + (len(self._rows) // 4 // block + 1) * block, self._sizes.segment)
         rows, failing = self._rows, self._failing
         self._rows = np.full(capacity, -1, np.int32)
         self._rows[: len(rows)] = rows
         self._failing = np.full(capacity // WORD, _ONES)
         self._failing[: len(failing)] = failing
+        self._bits = memoryview(self._failing.view(np.uint8))
         for fails in self._fails.values():
             fails.grow(capacity // WORD)
 
@@ -142,18 +147,13 @@ class Segment:
         rows = self._rows[start:stop]
         is_live = rows >= 0
         numbers = np.where(is_live, rows, 0)
-        axes = [slot.axes[numbers] for slot in slots]
-        for axis in np.flatnonzero(np.bincount(np.concatenate(axes))).tolist():
+        lows, highs, is_asked = spans_by_axis(slots, numbers, is_live)
+        for axis in np.flatnonzero(is_asked.any(axis=1)).tolist():
             if axis:
-                lows, highs = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
-                is_asked = np.zeros(len(rows), np.bool_)
-                for slot, of_slot in zip(slots, axes, strict=True):
-                    here = (of_slot == axis) & is_live
-                    lows[here], highs[here] = slot.lows[numbers[here]], slot.highs[numbers[here]]
-                    is_asked |= here
-                fails = self._fails.get(axis) or self._new_fails(axis, lows[is_asked], highs[is_asked])
+                asked = is_asked[axis]
+                fails = self._fails.get(axis) or self._new_fails(axis, lows[axis, asked], highs[axis, asked])
                 if fails is not None:
-                    fails.words[:, words] = failing_words(fails.edges, lows, highs, is_asked)
+                    fails.words[:, words] = failing_words(fails.edges, lows[axis], highs[axis], asked)
         self._failing[words] = np.packbits(~is_live, bitorder="little").view(np.uint64)
         self._written = stop
 

@@ -142,8 +142,7 @@ class Conjunctions:
         if isinstance(home, TriedBuckets):
             assert isinstance(key, int)
             self.store.drop(key)
-        for axis in self.rows.axes_of(row):
-            self.axes.drop(axis)
+        self.axes.drop(self.rows.axes_of(row))
         if self.rows.rests[row] != NO_REST:
             self.store.drop_all(self.rows.rests[row])
         if isinstance(home, Segment):

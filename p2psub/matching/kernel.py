@@ -94,6 +94,20 @@ def standing(failing: Words) -> Numbers:
     return numbers
 
 
+def spans_by_axis(
+    slots: Sequence[Slot], rows: RowNumbers, is_live: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+    """The spans of some rows: low ends, high ends, and whether there is one, each with a line per axis."""
+    axes = [slot.axes.take(rows) for slot in slots]
+    shape = 1 + max(int(of_slot.max()) for of_slot in axes), len(rows)
+    lows, highs, is_asked = np.full(shape, -np.inf), np.full(shape, np.inf), np.zeros(shape, np.bool_)
+    at = np.arange(len(rows))
+    for slot, of_slot in zip(slots, axes, strict=True):
+        lows[of_slot, at], highs[of_slot, at] = slot.lows.take(rows), slot.highs.take(rows)
+        is_asked[of_slot, at] = is_live
+    return lows, highs, is_asked
+
+
 def bins_of(edges: Floats, ends: Floats) -> Numbers:
     """In which bin each end lies: bin n begins with edge n - 1."""
     return np.searchsorted(edges, ends, side="right")
