@@ -113,12 +113,15 @@ class Conjunctions:
             kind, low, high, is_exact = span
             if not is_exact:
                 tried.append(predicate)
-            known = ends.get((attribute, kind))
+            axis = attribute, kind
+            known = ends.get(axis)
             if known is not None:
-                low, high = max(low, known[0]), min(high, known[1])
+                # Calling `max` and `min` costs more than comparing.
+                known_low, known_high = known
+                low, high = low if low > known_low else known_low, high if high < known_high else known_high
                 if low > high:
                     return None
-            ends[attribute, kind] = low, high
+            ends[axis] = low, high
         spans: list[PlacedSpan] = []
         for (attribute, kind), (low, high) in ends.items():
             breadth = 3 if kind >= CHECKSUM else 0 if low == high else 1 if -_INFINITY < low and high < _INFINITY else 2

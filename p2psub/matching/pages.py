@@ -7,7 +7,7 @@ is split in two, and the next time the next one (linear hashing, Litwin 1980): g
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
@@ -55,7 +55,8 @@ class Pages:
     def put(self, hash_: int, row: RowNumber) -> None:
         """Let a row be found by a hash."""
         tag = hash_ & _TAG
-        insort(self._page(tag), tag << _ROW_BITS | row)
+        page, entry = self._page(tag), tag << _ROW_BITS | row
+        page.insert(bisect_left(page, entry), entry)
         self._count += 1
         if self._count > self._room:
             self._split_one()

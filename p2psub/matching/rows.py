@@ -62,8 +62,9 @@ class Rows:
             slots.append(_empty_slot(len(self.positions)))
         for slot, span in zip(slots, spans, strict=False):
             slot.axes[row], slot.lows[row], slot.highs[row] = span
-        for slot in slots[len(spans) :]:
-            slot.axes[row] = slot.lows[row] = slot.highs[row] = 0
+        if len(spans) < len(slots):
+            for slot in slots[len(spans) :]:
+                slot.axes[row] = slot.lows[row] = slot.highs[row] = 0
         self.rests[row] = rest
         return row
 
