@@ -1,0 +1,50 @@
+"""A cluster gives what one machine gives."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from p2psub.analysis.compacting import compact, open_tables
+from tests.analysis.test_compacting import assert_same, rich_trace
+
+_PATIENCE_S = 300
+
+
+@contextmanager
+def cluster() -> Iterator[str]:
+    """A master and two workers, by the command that is documented; gives the master's address."""
+    command = [sys.executable, "-m", "p2psub.analysis.standalone", "--workers", "2", "--cores", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        try:
+            yield child.stdout.readline().strip()
+        finally:
+            child.terminate()
+            assert child.wait(_PATIENCE_S) == 0
+
+
+def test_a_cluster_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
+    """Compaction by a master and two workers, and compaction here: row for row the same."""
+    trace = rich_trace()
+    trace.write(tmp_path / "in", batch=2)
+    here = compact(spark, [tmp_path / "in"], tmp_path / "here")
+    with cluster() as master:
+        assert master.startswith("spark://127.0.0.1:")
+        words = ["trace", "compact", str(tmp_path / "in"), "--out", str(tmp_path / "there"), "--master", master]
+        ran = subprocess.run(
+            [sys.executable, "-m", "p2psub", *words, "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_PATIENCE_S,
+        )
+    assert json.loads(ran.stdout)["rows"] == here.rows == len(trace.records)
+    assert ran.stderr == ""
+    assert_same(open_tables(spark, tmp_path / "there"), here.tables)
