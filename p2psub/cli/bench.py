@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from p2psub.bench.plan import FilteredPlan, LinkPlan, Owner, Plan
+from p2psub.cli.bench_analyze import bench_analyze
 from p2psub.cli.bench_tables import filtered_table, link_table
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 
 app.command("matching")(bench_matching)
+app.command("analyze")(bench_analyze)
 
 OPTIONS: dict[str, Any] = {
     "events": Annotated[int, typer.Option(help="Events published in a round.")],

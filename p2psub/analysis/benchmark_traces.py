@@ -1,0 +1,148 @@
+"""A synthetic trace of any size, already compacted: the load of `p2psub bench analyze`.
+
+Made by DuckDB out of numbers alone, so that 10^8 records take minutes. Events with 0 to 6 claims each, one in ten
+`at_most_once`; every fourth goes through the cube as a multicast; one change in a thousand events is broadcast. Of the
+hand-overs one in a thousand is lost, one in a hundred ended otherwise, one in a thousand repeated.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import duckdb
+from pyspark.sql.types import DataType, IntegerType, LongType, StringType
+
+from p2psub.analysis.schemas import KEY_BITS, NODES, PROCESSES, RECORDS
+
+NODES_COUNT: Final = 1_000
+CLUSTERS: Final = 32
+SUBSCRIPTIONS: Final = 50
+"""Of each node."""
+_RECORDS_PER_EVENT: Final = 14.2
+_FANOUT: Final = 7
+_BEGIN_US: Final = 1_700_000_000_000_000
+_BETWEEN_US: Final = 100
+
+
+def write_trace(path: Path, rows: int) -> int:
+    """Write `records/kind=.../`, `processes/` and `nodes/` of about so many rows; returns how many there are."""
+    with duckdb.connect() as connection:
+        connection.execute("set preserve_insertion_order = true")
+        _prepare(connection, max(int(rows / _RECORDS_PER_EVENT), 1))
+        for kind, query in _KINDS.items():
+            directory = path / "records" / f"kind={kind}"
+            directory.mkdir(parents=True)
+            connection.execute(f"copy ({_filled(query)}) to '{directory}' (format parquet, file_size_bytes '64MB')")
+        for name, query in (("processes", _PROCESSES), ("nodes", _NODES)):
+            (path / name).mkdir()
+            connection.execute(f"copy ({query}) to '{path / name / 'all.parquet'}' (format parquet)")
+        files = path / "records" / "*" / "*.parquet"
+        counted = connection.execute(f"select count(*) from read_parquet('{files}')").fetchone()
+        assert counted is not None
+        return int(counted[0])
+
+
+def _prepare(connection: duckdb.DuckDBPyConnection, events: int) -> None:
+    per_node = -(-events // NODES_COUNT)
+    connection.execute("create macro dice(i, salt, sides) as cast(hash(i, salt) % sides as bigint)")
+    connection.execute("create macro wait(i, salt) as cast(200 * exp(dice(i, salt, 1000) / 130.0) as bigint)")
+    connection.execute(f"create macro key(process, n) as (cast(process as bigint) << {KEY_BITS}) + n")
+    connection.execute(f"create macro super_node(n) as (n % {CLUSTERS}) + 1")
+    connection.execute(f"""
+        create view events as
+        select i, i // {per_node} + 1 as publisher, key(i // {per_node} + 1, i % {per_node} + 1) as event,
+            {_BEGIN_US} + i * {_BETWEEN_US} as us, dice(i, 'claims', {_FANOUT}) as claims,
+            dice(i, 'guarantee', 10) > 0 as is_promised, dice(i, 'owner', {NODES_COUNT}) + 1 as owner,
+            us + wait(i, 'match') as matched_us
+        from range({events}) r(i)""")
+    connection.execute(f"""
+        create view pairs as
+        select *, (dice(i, 'first', {NODES_COUNT}) + 37 * claim) % {NODES_COUNT} + 1 as subscriber,
+            key(subscriber, dice(i, claim, {SUBSCRIPTIONS}) + 1) as subscription,
+            dice(i, 1000 + claim, 1000) as fate, matched_us + wait(i, 2000 + claim) as delivered_us
+        from (select *, unnest(range(claims)) as claim from events)""")
+    connection.execute(f"""
+        create view casts as
+        select i, super_node(owner) as root, key(root, 2 * i + 1) as "cast", matched_us as us, 3 as receivers,
+            'EventPayload' as payload from events where i % 4 = 0
+        union all
+        select i, super_node(owner), key(super_node(owner), 2 * i + 2), matched_us, {CLUSTERS - 1},
+            'ChangePayload' from events where i % 1000 = 0""")
+    connection.execute("""
+        create view hops as
+        select *, super_node(root + hop) as receiver, us + 10 * hop as sent_us, sent_us + wait(i, 3000 + hop) as got_us
+        from (select *, unnest(range(1, receivers + 1)) as hop from casts)""")
+
+
+def _filled(query: str) -> str:
+    """The query's columns in the order of the schema; what it does not name is null."""
+    nulls = ", ".join(f"cast(null as {_sql(field.dataType)}) as {field.name}" for field in _COLUMNS)
+    columns = ", ".join(f'cast("{field.name}" as {_sql(field.dataType)}) as "{field.name}"' for field in _COLUMNS)
+    return f"select {columns} from (select * from ({query}) union all by name select {nulls} where false)"
+
+
+_COLUMNS: Final = [field for field in RECORDS.fields if field.name != "kind"]
+
+
+def _sql(type_: DataType) -> str:
+    match type_:
+        case LongType():
+            return "bigint"
+        case IntegerType():
+            return "integer"
+        case StringType():
+            return "varchar"
+        case _:
+            return "blob"
+
+
+def _by(node: str, sequence: str, wall_us: str) -> str:
+    return f"{node} as node, {node} as process, {sequence} as sequence, {wall_us} as wall_us, 0 as ticks"
+
+
+_GUARANTEE: Final = "case when is_promised then 'effectively_once' else 'at_most_once' end"
+_KINDS: Final = {
+    "publish": f"select {_by('publisher', '20 * i + 2', 'us')}, event, {_GUARANTEE} as guarantee from events",
+    "match": f"""select {_by("owner", "20 * i + 3", "matched_us")}, event, claims as count, {_GUARANTEE} as reason
+        from events""",
+    "store": f"""select {_by("owner", "20 * i + 4", "matched_us + 5")}, event, claims as count,
+        'c' || owner % {CLUSTERS} as cluster, 'effectively_once' as guarantee from events where is_promised""",
+    "keep": f"""select {_by(f"(owner + copy) % {NODES_COUNT} + 1", "20 * i + 5", "matched_us + 300 + wait(i, copy)")},
+        event from (select *, unnest([0, 1]) as copy from events) where is_promised""",
+    "acknowledge": f"""select {_by("publisher", "20 * i + 6", "matched_us + 600 + wait(i, 'acknowledge')")}, event,
+        claims as count, 3 as copies from events where is_promised""",
+    "deliver": f"""select {_by("subscriber", "20 * i + 7", "delivered_us")}, event, subscription
+        from (select *, unnest(range(if(fate = 11, 2, 1))) from pairs) where fate > 10""",
+    "outcome": f"""select {_by("owner", "20 * i + 8", "delivered_us + 400")}, event, subscription,
+        if(fate > 10, 'delivered', 'expired') as reason from pairs where fate > 0 and is_promised""",
+    "discharge": f"""select {_by("owner", "20 * i + 9", "matched_us + 900000")}, event, claims as count
+        from events where is_promised and dice(i, 'discharge', 1000) > 0""",
+    "cast": f"""select {_by("root", "20 * i + 10", "us")}, "cast", payload as reason from casts""",
+    "forward": f"""select {_by("root", "20 * i + 11", "sent_us")}, "cast", receiver as peer, bin(hop) as prefix,
+        1 as count from hops""",
+    "receive": f"""select {_by("receiver", "20 * i + 12", "got_us")}, "cast", root as peer, bin(hop) as prefix,
+        hop % 5 + 1 as hops from hops""",
+    "duplicate": f"""select {_by("receiver", "20 * i + 13", "got_us + 9")}, "cast", null as event, root as peer,
+        'cast_repeated' as reason from hops where dice(i, hop, 100) = 0
+        union all
+        select {_by("owner", "20 * i + 14", "matched_us + 9")}, null, event, publisher, 'publish_repeated'
+        from events where dice(i, 'again', 100) = 0""",
+    "role": f"""select {_by("n", "1", str(_BEGIN_US - 1))}, 'c' || n % {CLUSTERS} as cluster, 1 as epoch_counter,
+        n as epoch_process, 'super_node' as reason from range(1, {CLUSTERS + 1}) r(n)""",
+    "subscribe": f"""select {_by("n", "1", f"{_BEGIN_US} + m")}, key(n, m) as subscription
+        from range(1, {NODES_COUNT + 1}) r(n), range(1, {SUBSCRIPTIONS + 1}) s(m)""",
+    "verdict": f"""select {_by("n", "1", f"{_BEGIN_US} + m + wait(n, m)")}, key(n, m) as subscription,
+        'stable active' as reason from range(1, {NODES_COUNT + 1}) r(n), range(1, {SUBSCRIPTIONS + 1}) s(m)""",
+}
+_NODES: Final = (
+    f"select cast(n as integer) as node, sha1(cast(n as varchar)) as id from range(1, {NODES_COUNT + 1}) r(n)"
+)
+_FAR_US: Final = _BEGIN_US + (1 << 50)
+_PROCESSES: Final = f"""
+    select cast(n as integer) as process, cast(n as integer) as node, cast(1 as bigint) as incarnation,
+        cast(1 as bigint) as records, cast(1 as bigint) as first_sequence, cast(1 as bigint) as last_sequence,
+        cast({_BEGIN_US} as bigint) as first_us, cast({_FAR_US} as bigint) as last_us, true as is_closed,
+        cast(0 as bigint) as missing from range(1, {NODES_COUNT + 1}) r(n)"""
+
+assert (len(NODES), len(PROCESSES)) == (2, 10), "the tables that are written here by hand"
