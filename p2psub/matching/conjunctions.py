@@ -160,4 +160,3 @@ class Conjunctions:
         if self.bitmaps.is_leaving:
             for row, segment in self.bitmaps.moved(self.rows.slots):
                 self.rows.homes[row] = segment
-

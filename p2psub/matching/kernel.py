@@ -7,7 +7,6 @@ number of an axis and two ends. Axis 0 is for rows without an n-th span: all pos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,13 +23,27 @@ Words = npt.NDArray[np.uint64]
 _FULL: Final = np.uint64(2**64 - 1)
 
 
-@dataclass(slots=True)
 class Slot:
-    """The n-th spans of all rows."""
+    """The n-th spans of all rows: arrays to compare, and the same memory to read and write one number, which is quicker."""
 
-    axes: Axes
-    lows: Floats
-    highs: Floats
+    __slots__ = ("axes", "axis_of", "high_of", "highs", "low_of", "lows")
+
+    def __init__(self, rows: int) -> None:
+        self.axes: Axes = np.zeros(rows, np.int16)
+        self.lows: Floats = np.zeros(rows)
+        self.highs: Floats = np.zeros(rows)
+        self._open()
+
+    def _open(self) -> None:
+        self.axis_of, self.low_of, self.high_of = memoryview(self.axes), memoryview(self.lows), memoryview(self.highs)
+
+    def grow(self, rows: int) -> None:
+        """Make room for so many rows."""
+        del self.axis_of, self.low_of, self.high_of
+        # Nobody else holds these arrays; resizing in place spares a copy of large ones.
+        for column in (self.axes, self.lows, self.highs):
+            column.resize(rows, refcheck=False)
+        self._open()
 
 
 def narrow(slots: Sequence[Slot], positions: Floats, rows: RowNumbers, events: Numbers) -> tuple[Numbers, Numbers]:

@@ -6,8 +6,6 @@ from array import array
 from collections.abc import Hashable, Sequence
 from typing import Final, Protocol
 
-import numpy as np
-
 from p2psub.matching.buckets import RowNumber
 from p2psub.matching.kernel import Slot
 from p2psub.matching.store import Rest
@@ -59,12 +57,12 @@ class Rows:
         row = self._free.pop()
         slots = self.slots
         while len(slots) < len(spans):
-            slots.append(_empty_slot(len(self.positions)))
+            slots.append(Slot(len(self.positions)))
         for slot, span in zip(slots, spans, strict=False):
-            slot.axes[row], slot.lows[row], slot.highs[row] = span
+            slot.axis_of[row], slot.low_of[row], slot.high_of[row] = span
         if len(spans) < len(slots):
             for slot in slots[len(spans) :]:
-                slot.axes[row] = slot.lows[row] = slot.highs[row] = 0
+                slot.axis_of[row], slot.low_of[row], slot.high_of[row] = 0, 0.0, 0.0
         self.rests[row] = rest
         return row
 
@@ -83,7 +81,7 @@ class Rows:
 
     def axes_of(self, row: RowNumber) -> list[int]:
         """The axes on which the row has spans."""
-        return [axis for slot in self.slots if (axis := slot.axes.item(row))]
+        return [axis for slot in self.slots if (axis := slot.axis_of[row])]
 
     def _grow(self, more: int) -> None:
         """Make room for more rows, many at a time: so it costs each of them little."""
@@ -97,10 +95,4 @@ class Rows:
             numbers.extend([0] * more)
         self._digests += bytes(DIGEST_BYTES * more)
         for slot in self.slots:
-            # Nobody else holds these arrays; resizing in place spares a copy of large ones.
-            for column in (slot.axes, slot.lows, slot.highs):
-                column.resize(size + more, refcheck=False)
-
-
-def _empty_slot(capacity: int) -> Slot:
-    return Slot(np.zeros(capacity, np.int16), np.zeros(capacity), np.zeros(capacity))
+            slot.grow(size + more)

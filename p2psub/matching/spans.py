@@ -66,23 +66,19 @@ def position_of(kind: Kind, value: Value) -> float:
 def span_of(predicate: Predicate) -> Span | None:
     """The span of a predicate; None if it has none of use. The predicate must be defined."""
     operator, constant = predicate.operator, predicate.constant
-    kind = type(constant)
-    if kind is int or kind is float:
-        try:
-            at = float(constant)  # type: ignore[arg-type]
-        except OverflowError:
-            at = _rounded(constant)  # type: ignore[arg-type]
-        return _span_of_order(NUMBER, at, operator)
+    kind, axis = type(constant), NUMBER
     if kind is str:
         return _span_of_text(operator, constant)  # type: ignore[arg-type]
-    if kind is Moment:
-        return _span_of_order(DATE, _rounded(constant.us), operator)  # type: ignore[union-attr]
-    if kind is bool and operator is _EQUAL:
-        return (BOOL, float(constant), float(constant), True)  # type: ignore[arg-type]
-    return None
-
-
-def _span_of_order(axis: Kind, at: float, operator: Operator) -> Span | None:
+    if kind is float:
+        at: float = constant  # type: ignore[assignment]
+    elif kind is int:
+        at = _rounded(constant)  # type: ignore[arg-type]
+    elif kind is Moment:
+        axis, at = DATE, _rounded(constant.us)  # type: ignore[union-attr]
+    elif kind is bool and operator is _EQUAL:
+        axis, at = BOOL, float(constant)  # type: ignore[arg-type]
+    else:
+        return None
     is_exact = -EXACT_BELOW < at < EXACT_BELOW
     if operator is _GREATER_EQUAL:
         return (axis, at, _INFINITY, is_exact)

@@ -174,7 +174,13 @@ def test_what_was_removed_leaves_nothing_behind() -> None:
     for number in random.sample(range(1_000), 1_000):
         engine.remove(SubscriptionId(NODE, 1, number))
     conjunctions = engine._conjunctions
-    assert len(engine) == len(conjunctions.store) == len(engine._holdings._by_digest) == len(engine._holdings._further) == 0
+    assert (
+        len(engine)
+        == len(conjunctions.store)
+        == len(engine._holdings._by_digest)
+        == len(engine._holdings._further)
+        == 0
+    )
     assert not conjunctions.filing.attributes
     assert not conjunctions.lacking
     assert not conjunctions.always
