@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 COMPILER = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
 BUILT = {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true", "P2PSUB_OPTIMISE": "0"}
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX")
-SIMULATED = "sim overlay --clusters 3 --members 4 --seconds 40 --seeds 1 --jobs 1 --json"
+SIMULATED = "sim overlay --clusters 3 --members 4 --seconds 160 --seeds 1 --jobs 1 --json"
 LOADED = """
 import json, sys
 import sims.benchmarks.simulator
