@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.answers.casts import BROADCAST, cast_totals
@@ -56,15 +58,15 @@ class Figures(msgspec.Struct, frozen=True):
     latency_ms: LatencyMs
 
 
-def figures(tables: Tables) -> Figures:
-    """All of them; a few small results come to the driver."""
-    covered = [row.asDict() for row in coverage_totals(tables).collect()]
+def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({})) -> Figures:
+    """All of them; a few small results come to the driver. Answers that are `known`, by name, are not asked again."""
+    covered = [row.asDict() for row in coverage_totals(tables, known.get("coverage")).collect()]
     sums = (
         {name: sum(row[name] for row in covered) for name in covered[0] if name not in _NOT_SUMMED} if covered else {}
     )
     claims = sums.get("claims", 0)
-    repeated = _only(duplicate_totals(tables).collect())
-    per_payload = cast_totals(tables).collect()
+    repeated = _only(duplicate_totals(tables, known.get("duplicates")).collect())
+    per_payload = cast_totals(tables, known.get("casts")).collect()
     broadcasts = next((row for row in per_payload if row["payload"] == BROADCAST), None)
     counted = _counts(tables)
     return Figures(
@@ -81,16 +83,16 @@ def figures(tables: Tables) -> Figures:
         cast_duplicate_rate=repeated["casts_rate"],
         messages_per_cast=None if broadcasts is None else broadcasts["messages_per_cast"],
         hops_max=max((row["hops_max"] for row in per_payload if row["hops_max"] is not None), default=None),
-        latency_ms=_latency(tables),
+        latency_ms=_latency(known["latency"] if "latency" in known else latency(tables)),
     )
 
 
 _NOT_SUMMED = ("guarantee", "coverage")
 
 
-def _latency(tables: Tables) -> LatencyMs:
+def _latency(took: DataFrame) -> LatencyMs:
     overall = (F.col("measure") == "delivery") & (F.col("guarantee") == ALL)
-    found = latency(tables).where(overall).select("p50_us", "p99_us", "max_us").collect()
+    found = took.where(overall).select("p50_us", "p99_us", "max_us").collect()
     return LatencyMs(*(us / 1_000 for us in found[0])) if found else LatencyMs()
 
 

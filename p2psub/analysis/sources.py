@@ -21,6 +21,10 @@ MARK: Final = "p2psub-tables.json"
 """The file that makes a directory compacted traces, written last."""
 
 
+SMALL_BYTES: Final = 32 << 20
+"""Some 100,000 records."""
+
+
 class NoTraces(Refusal):
     """There is nothing to analyse."""
 
@@ -64,6 +68,18 @@ def find_sources(directories: Iterable[Path]) -> Sources:
 def told(skipped: list[Skipped]) -> str:
     """The first few of the files that were left out, as part of a sentence."""
     return "".join(f"\n  {path}: {reason}" for path, reason in skipped[:5]) + ("\n" if skipped else "")
+
+
+def is_small(sources: Sources) -> bool:
+    """Whether starting takes longer than computing: then a quick compiler is worth more than a thorough one."""
+    if sources.compacted:
+        return False
+    left = SMALL_BYTES
+    for path in sources.segments:
+        left -= path.stat().st_size
+        if left < 0:
+            return False
+    return True
 
 
 def _sort(place: Path, folders: list[str], files: list[str], found: Sources) -> None:

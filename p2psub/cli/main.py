@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from p2psub.cli import bench, bootstrap, config, console, demo, filters, peer, pubsub, sim, status, trace
+from p2psub.cli import analyze, bench, bootstrap, config, console, demo, filters, peer, pubsub, sim, status, trace
 from p2psub.cli.exits import EXIT_CODES
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Peer-to-peer content-based publish/subscribe.")
@@ -17,6 +17,7 @@ for command in (pubsub.pub, pubsub.sub, console.console, status.status, status.r
     app.command(epilog=EXIT_CODES)(command)
 app.command("check-filter")(filters.check_filter)
 app.command()(demo.demo)
+app.command()(analyze.analyze)
 app.add_typer(config.app, name="config")
 app.add_typer(sim.app, name="sim")
 app.add_typer(bench.app, name="bench")

@@ -62,12 +62,12 @@ def casts(tables: Tables) -> DataFrame:
     )
 
 
-def cast_totals(tables: Tables) -> DataFrame:
-    """One row per payload: casts, the sums of `casts`, messages per cast, and the worst."""
+def cast_totals(tables: Tables, known: DataFrame | None = None) -> DataFrame:
+    """One row per payload: casts, the sums of `casts` (`known` if it was asked for), messages per cast, the worst."""
     sums = ("expected", "reached", "missing", "unknown", "transfers", "excess", "duplicates")
     sure = F.col("expected") - F.col("unknown")
     return (
-        casts(tables)
+        (casts(tables) if known is None else known)
         .groupBy("payload")
         .agg(
             F.count("*").alias("casts"),

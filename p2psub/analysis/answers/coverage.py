@@ -75,10 +75,10 @@ def coverage(tables: Tables) -> DataFrame:
     return classed.withColumn("claims", claims).withColumn("coverage", share())
 
 
-def coverage_totals(tables: Tables) -> DataFrame:
-    """One row per guarantee: events, acknowledged or not, and the sums of `coverage`."""
+def coverage_totals(tables: Tables, known: DataFrame | None = None) -> DataFrame:
+    """One row per guarantee: events, acknowledged or not, and the sums of `coverage`, `known` if it was asked for."""
     return (
-        coverage(tables)
+        (coverage(tables) if known is None else known)
         .groupBy("guarantee")
         .agg(
             F.count("*").alias("events"),

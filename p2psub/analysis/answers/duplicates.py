@@ -27,10 +27,10 @@ def duplicates(tables: Tables) -> DataFrame:
     )
 
 
-def duplicate_totals(tables: Tables) -> DataFrame:
-    """One row: the same over all nodes, and the mean of the nodes' rates."""
+def duplicate_totals(tables: Tables, known: DataFrame | None = None) -> DataFrame:
+    """One row: the same over all nodes (`known` if it was asked for), and the mean of the nodes' rates."""
     rate = F.avg(_rate("repeated", "new")).alias("mean_rate")
-    per_node = _counts(tables).groupBy("node").agg(*_sums())
+    per_node = _counts(tables).groupBy("node").agg(*_sums()) if known is None else known
     totals = per_node.agg(
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("new", "repeated", "casts_new", "casts_repeated")),
         rate,

@@ -20,7 +20,14 @@ from p2psub.analysis.report.scales import moment_text
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Even if markup got in, a browser would load nothing and run nothing."""
 
-_PAIRS: Final = {"delivered": "good", "ended": "quiet", "owed": "open", "unknown": "doubt", "lost": "bad"}
+_PAIRS: Final = {
+    "delivered": "good",
+    "ended": "quiet",
+    "still owed": "open",
+    "missed": "series-4",
+    "unknown": "doubt",
+    "lost": "bad",
+}
 _REACH: Final = {"reached": "good", "unknown": "doubt", "missed": "bad"}
 
 
@@ -52,7 +59,7 @@ def render(page: Page) -> str:
 def _plots(page: Page) -> Iterable[Element]:
     yield draw_slices(
         "Events: what became of each pair",
-        "A pair is an event and a subscription it matched, by the time of publishing (UTC).",
+        "A pair is an event and a subscription, by the time of publishing (UTC). Only at_most_once may be missed.",
         page.pairs,
         _PAIRS,
     )
@@ -101,7 +108,7 @@ def _grids(grids: Iterable[Grid]) -> Iterable[Element]:
 def _grid(grid: Grid) -> Element:
     rows = [el("tr", *(el("td", cell, class_=_cell_class(cell)) for cell in row)) for row in grid.rows]
     table = el("div", el("table", _head(grid.columns), el("tbody", *rows)), class_="scroll")
-    note = grid.note + (f" {grid.left_out:,} more rows are in the tables." if grid.left_out else "")
+    note = grid.note + (" More rows are in the tables beside this page." if grid.is_shortened else "")
     return el("details", el("summary", grid.title), el("p", note), table, class_="card")
 
 

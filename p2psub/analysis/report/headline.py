@@ -49,9 +49,8 @@ def tiles(figures: Figures) -> Element:
     latency = figures.get("latency_ms")
     latency = latency if isinstance(latency, Mapping) else {}
     lost, unknown = _number(figures, "lost"), _number(figures, "unknown")
-    duplicates = _number(figures, "duplicates")
     made = [
-        _tile("coverage", share_text(figures.get("coverage")), "of super-nodes that a cast was meant for got it"),
+        _tile("coverage", share_text(figures.get("coverage")), "of the pairs that had a claim were served"),
         _tile(
             "delivered",
             _value(figures.get("delivered")),
@@ -59,10 +58,12 @@ def tiles(figures: Figures) -> Element:
         ),
         _tile("lost", _value(figures.get("lost")), "acknowledged, and reached no end", "bad" if lost else ""),
         _tile("unknown", _value(figures.get("unknown")), "may lie in a trace that was cut", "doubt" if unknown else ""),
+        _tile("casts", share_text(figures.get("cast_coverage")), "of the super-nodes that broadcasts were meant for"),
         _tile(
-            "handed over twice", _value(figures.get("duplicates")), "to one subscription", "bad" if duplicates else ""
+            "duplicate rate",
+            share_text(figures.get("duplicate_rate")),
+            f"{_value(figures.get('duplicates'))} arrived again, and went no further",
         ),
-        _tile("duplicate rate", share_text(figures.get("duplicate_rate")), "of what casts sent was sent in vain"),
         _tile(
             "latency, median",
             _ms(latency.get("p50")),

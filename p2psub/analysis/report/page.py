@@ -7,13 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
-
-PAIR_CLASSES: Final = ("delivered", "ended", "owed", "unknown", "lost")
-"""What became of a pair of event and subscription, the good first."""
-
-REACH_CLASSES: Final = ("reached", "unknown", "missed")
-"""What became of a receiver that a cast was meant for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +81,7 @@ class Grid:
     note: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    left_out: int = 0
+    is_shortened: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,145 @@
+"""One analysis from traces to figures: every question is asked once, every audit made, and the results written.
+
+Nothing that grows with the traces comes to this process; only counts, and as many verdicts as a person reads.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from p2psub.analysis.audits.catalogue import AUDITS, Audit
+from p2psub.analysis.audits.terms import D_DIFF_US, Terms
+from p2psub.analysis.compacting import Compacted, compact, open_compacted
+from p2psub.analysis.headline import headline
+from p2psub.analysis.naming import named
+from p2psub.analysis.outputs import REPORT, keep, make_out, write_figures, write_report, write_table
+from p2psub.analysis.questions import QUESTIONS, Question
+from p2psub.analysis.rematching import rematch
+from p2psub.analysis.report.document import render
+from p2psub.analysis.report.gathering import Known, gather
+from p2psub.analysis.schemas import VIOLATIONS
+from p2psub.analysis.sources import NoTraces, find_sources
+from p2psub.analysis.tables import Tables
+from p2psub.analysis.verdicts import gather_verdicts
+
+AT_ONCE: Final = 4
+"""Questions under way at once: of small traces most time goes into planning, which waits for nobody."""
+
+Tell = Callable[[str, int, int], None]
+"""Is told what has come so far, how much is done, and how much there is in all."""
+
+Answers = dict[str, DataFrame]
+
+VIOLATIONS_ROOM: Final = "violations"
+"""The table of all that audits found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a person wants to know, and where it should lie."""
+
+    directories: Sequence[Path]
+    out: Path | None = None
+    is_rematched: bool = False
+    d_diff_us: int = D_DIFF_US
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What came out."""
+
+    figures: dict[str, Any]
+
+    @property
+    def is_sound(self) -> bool:
+        """No promise was broken, as far as the traces tell."""
+        return not self.figures["violated"]
+
+
+def run_analysis(spark: SparkSession, orders: Orders, tell: Tell) -> Results:
+    """Do all of it. Traces that are not compacted yet are, for the time of the run."""
+    out = None if orders.out is None else make_out(orders.out)
+    with _room(out) as room:
+        tell("reading traces", 0, 1)
+        compacted = read_traces(spark, orders.directories, room / "traces")
+        answers = _ask(compacted.tables, orders, room, tell)
+        tell("adding up", 0, 1)
+        violations = spark.read.schema(VIOLATIONS).parquet(*(str(room / _room_of(audit)) for audit in AUDITS))
+        verdicts = gather_verdicts(keep(named(compacted.tables, violations), room / VIOLATIONS_ROOM))
+        figures = {**headline(compacted, answers), **verdicts.figures()}
+        if out is not None:
+            figures["report"] = str(out / REPORT)
+            tell("writing tables", 0, 2)
+            for name in (*(question.name for question in QUESTIONS), VIOLATIONS_ROOM):
+                write_table(name, room / name, out)
+            tell("writing the report", 1, 2)
+            write_figures(figures, out)
+            write_report(render(gather(Known(compacted, answers, verdicts, figures, orders.directories))), out)
+        return Results(figures)
+
+
+@contextmanager
+def _room(out: Path | None) -> Iterator[Path]:
+    """Room for what is needed meanwhile: beside the results, which executors elsewhere can reach, or anywhere."""
+    room = Path(tempfile.mkdtemp(prefix="p2psub-analyze-")) if out is None else out / ".work"
+    try:
+        yield room
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def read_traces(spark: SparkSession, directories: Sequence[Path], room: Path) -> Compacted:
+    """Compacted traces as they are; others are compacted into the room first."""
+    sources = find_sources(directories)
+    if not sources.compacted:
+        return compact(spark, directories, room)
+    if sources.segments or len(sources.compacted) > 1:
+        # Numbers hold within one compaction.
+        raise NoTraces(
+            f"{sources.compacted[0]} is compacted, and there are other traces beside it",
+            "give one compaction alone, or the segments that it was made from",
+        )
+    return open_compacted(spark, sources.compacted[0])
+
+
+def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
+    """All answers, with names for numbers, and what each audit found; computed once and kept in the room."""
+    pairs = keep(rematch(tables), room / "pairs") if orders.is_rematched else None
+    terms = Terms(pairs, orders.d_diff_us)
+    work: dict[str, Callable[[], DataFrame]] = {
+        **{question.name: partial(_named_answer, question, tables) for question in QUESTIONS},
+        **{_room_of(audit): partial(audit.find, tables, terms) for audit in AUDITS},
+    }
+
+    def answer(name: str) -> DataFrame:
+        return keep(work[name](), room / name)
+
+    kept: Answers = {}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        asked = {pool.submit(answer, name): name for name in work}
+        try:
+            for done, answered in enumerate(as_completed(asked), 1):
+                kept[asked[answered]] = answered.result()
+                tell(asked[answered], done, len(work))
+        finally:
+            # If one fails, or a person gives up, the others are not even begun.
+            pool.shutdown(wait=False, cancel_futures=True)
+    return {name: kept[name] for name in work}
+
+
+def _named_answer(question: Question, tables: Tables) -> DataFrame:
+    return named(tables, question.answer(tables))
+
+
+def _room_of(audit: Audit) -> str:
+    return f"audit-{audit.name}"

@@ -1,0 +1,45 @@
+"""All questions in order, so that a job can ask them one by one and say which is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from pyspark.sql import DataFrame
+
+from p2psub.analysis.answers.casts import casts
+from p2psub.analysis.answers.conservation import conservation
+from p2psub.analysis.answers.coverage import coverage
+from p2psub.analysis.answers.delays import delays, links
+from p2psub.analysis.answers.duplicates import duplicate_causes, duplicates
+from p2psub.analysis.answers.latency import latency, latency_buckets
+from p2psub.analysis.answers.load import load, load_balance, load_by_cluster
+from p2psub.analysis.answers.places import places
+from p2psub.analysis.answers.timeline import timeline
+from p2psub.analysis.tables import Tables
+
+
+class Question(NamedTuple):
+    """One question: `answer` is its table."""
+
+    name: str
+    answer: Callable[[Tables], DataFrame]
+
+
+QUESTIONS: Final = (
+    Question("coverage", coverage),
+    Question("casts", casts),
+    Question("duplicates", duplicates),
+    Question("duplicate_causes", duplicate_causes),
+    Question("latency", latency),
+    Question("latency_buckets", latency_buckets),
+    Question("delays", delays),
+    Question("links", links),
+    Question("load", load),
+    Question("load_balance", load_balance),
+    Question("load_by_cluster", load_by_cluster),
+    Question("conservation", conservation),
+    Question("timeline", timeline),
+    Question("places", places),
+)
+"""Earnings and admission join when their parts land."""

@@ -1,0 +1,103 @@
+"""A whole analysis, as a person runs it: figures, violations, report and tables of a planted trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from p2psub.analysis.job import Results
+from p2psub.analysis.outputs import keep, make_out, write_table
+from p2psub.analysis.questions import QUESTIONS
+from p2psub.cli.analyze import EXIT_VIOLATION
+from p2psub.cli.main import app
+from p2psub.errors import ConfigError
+from tests.analysis.traces import market
+
+PROMISED = (
+    "coverage duplicate_rate messages_per_cast hops_max published matched delivered lost unknown duplicates latency_ms "
+    "violations rows files_skipped"
+)
+
+
+class Lent:
+    """The session of the tests, for a command that thinks it is its own."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spark, name)
+
+    def stop(self) -> None:
+        """Others go on with it."""
+
+
+@pytest.fixture
+def _lent(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("p2psub.analysis.session.open_session", lambda *_, **__: Lent(spark))
+
+
+@pytest.mark.usefixtures("_lent")
+def test_a_loss_is_found_told_and_shown(tmp_path: Path) -> None:
+    """One of six events never reached its subscriber, and no trace is cut: S1 is violated, the exit code says so.
+
+    Beside the figures there are a report and all tables, as Parquet and JSON, with names instead of numbers.
+    """
+    traces, out = tmp_path / "traces", tmp_path / "out"
+    trace = market(is_cut=False)
+    trace.write(traces)
+    (traces / "0123456789-1-000000000001.v9.ndjson").write_text("{}\n")
+    result = CliRunner().invoke(app, ["analyze", str(traces), "--out", str(out), "--json"])
+    assert result.exit_code == EXIT_VIOLATION, result.output
+    figures = json.loads(result.stdout)
+    assert set(PROMISED.split()) <= figures.keys()
+    assert (figures["published"], figures["matched"], figures["delivered"]) == (6, 6, 5)
+    assert (figures["lost"], figures["unknown"], figures["coverage"]) == (1, 0, 5 / 6)
+    assert (figures["duplicates"], figures["messages_per_cast"], figures["hops_max"]) == (2, 1.0, 1)
+    assert figures["latency_ms"] == {"p50": 10.0, "p99": 10.0, "max": 10.0}
+    assert (figures["rows"], figures["files"], figures["files_skipped"]) == (len(trace.records), 4, 1)
+    assert (figures["failovers"], figures["processes"], figures["cut"]) == (1, 4, 0)
+    losses = [one for one in figures["violations"] if one["invariant"] == "S1"]
+    assert [one["event"] for one in losses] == [f"{trace.processes[1].node.hex()}.1.4"]
+    assert figures == json.loads((out / "figures.json").read_text())
+    names = {question.name for question in QUESTIONS} | {"violations"}
+    assert {path.name for path in (out / "tables").iterdir()} == {
+        f"{name}.{ending}" for name in names for ending in ("json", "parquet")
+    }
+    told = [json.loads(line) for line in (out / "tables" / "coverage.json").read_text().splitlines()]
+    assert pq.read_table(out / "tables" / "coverage.parquet").num_rows == len(told) == 6
+    assert {one["event"] for one in told if one["lost"]} == {losses[0]["event"]}
+    page = (out / "report.html").read_text()
+    assert page.count("<svg") == 6
+    assert losses[0]["text"] in page
+    assert "schema version 9, newer than 1" in page
+    assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables"}
+
+
+def test_what_is_unknown_is_no_failure() -> None:
+    """Only a promise that was broken fails the audit."""
+    assert Results({"violated": 0, "doubtful": 7}).is_sound
+    assert not Results({"violated": 1, "doubtful": 0}).is_sound
+
+
+def test_a_table_without_rows_is_written_too(spark: SparkSession, tmp_path: Path) -> None:
+    """With its columns, so that whoever reads it need not ask whether it is there."""
+    keep(spark.createDataFrame([], "event string, lost long"), tmp_path / "kept")
+    write_table("nothing", tmp_path / "kept", make_out(tmp_path / "out"))
+    assert pq.read_table(tmp_path / "out" / "tables" / "nothing.parquet").column_names == ["event", "lost"]
+    assert (tmp_path / "out" / "tables" / "nothing.json").read_text() == ""
+
+
+def test_results_go_where_nothing_is(tmp_path: Path) -> None:
+    """Neither into a directory that is in use nor over a file."""
+    (tmp_path / "file").touch()
+    for place in (tmp_path, tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ConfigError, match="out: "):
+            make_out(place)
+    assert make_out(tmp_path / "new" / "deep").is_dir()

@@ -1,0 +1,40 @@
+"""Where clusters stand, and who ruled them, as a planted trace tells it."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from p2psub.analysis.answers.places import places
+from p2psub.analysis.answers.timeline import reigns
+from p2psub.analysis.headline import count_failovers
+from p2psub.model.ids import Epoch
+from tests.analysis.planting import Planting, node_of
+
+
+def test_a_place_is_the_newest_that_any_directory_has(spark: SparkSession) -> None:
+    """Whatever the order in which peers heard of it; the super-node is that of the highest epoch."""
+    trace = Planting()
+    ann, bob = trace.process("ann", cluster="home"), trace.process("bob", cluster="away")
+    bob.directory(ann, "0", reason="present 0 v2", epoch=Epoch(2, node_of("cid"), 1), at_ms=5)
+    ann.directory(ann, "", reason="present  v1", at_ms=9)
+    ann.directory(bob, "1", reason="present 1 v2", at_ms=10)
+    ann.directory(bob, "1", reason="lost 1 v3", at_ms=20)
+    tables = trace.tables(spark)
+    found = places(tables).join(tables.nodes, "node").orderBy("cluster").collect()
+    assert [(row.cluster, row.prefix, row.standing, row.version, row.id) for row in found] == [
+        ("away", "1", "lost", 3, bob.node.hex()),
+        ("home", "0", "present", 2, node_of("cid").hex()),
+    ]
+
+
+def test_only_another_peer_in_a_later_epoch_is_a_failover(spark: SparkSession) -> None:
+    """Bob follows Ann, and Ann follows Bob. That Bob had founded the cluster too, or that Ann rules anew, is none."""
+    trace = Planting()
+    ann, bob = (trace.process(name, at_ms=0) for name in ("ann", "bob"))
+    ann.role(at_ms=10)
+    bob.role(at_ms=11)
+    bob.role("resigned", at_ms=20)
+    bob.role(epoch=Epoch(2, bob.node, 1), at_ms=60)
+    ann.role(epoch=Epoch(3, ann.node, 1), at_ms=80)
+    ann.role(epoch=Epoch(4, ann.node, 1), at_ms=90)
+    assert count_failovers(reigns(trace.tables(spark))) == 2
