@@ -106,7 +106,7 @@ def _write(spark: SparkSession, segments: list[Path], skipped: list[Skipped], dr
         records = records.dropDuplicates(["process", "sequence"])
     _sorted(records, judged.rows).write.partitionBy("kind").parquet(str(draft / "records"))
     written = spark.read.schema(RECORDS).parquet(str(draft / "records"))
-    _processes(written, names).coalesce(1).write.parquet(str(draft / "processes"))
+    processes_of(written, names).coalesce(1).write.parquet(str(draft / "processes"))
     count = written.count() if judged.is_overlapping else judged.rows
     for part in (".staged", ".names"):
         shutil.rmtree(draft / part)
@@ -132,7 +132,8 @@ def _sorted(records: DataFrame, count: int) -> DataFrame:
     return records.repartitionByRange(count // _ROWS_PER_FILE + 1, *by).sortWithinPartitions(*by, "sequence")
 
 
-def _processes(records: DataFrame, names: DataFrame) -> DataFrame:
+def processes_of(records: DataFrame, names: DataFrame) -> DataFrame:
+    """The table of processes: all that are named, with how much of their traces is there."""
     read = records.groupBy("process").agg(
         F.count("*").alias("records"),
         F.min("sequence").alias("first_sequence"),

@@ -81,21 +81,22 @@ class Judged(NamedTuple):
 def read_segments(spark: SparkSession, paths: Iterable[Path]) -> DataFrame:
     """The rows of segments, with their `file` and whether they are `bad`."""
     lines = spark.read.json(
-        [_escaped(path) for path in paths],
+        [escaped(path) for path in paths],
         schema=LINES,
         mode="PERMISSIVE",
         columnNameOfCorruptRecord=_CORRUPT,
         lineSep="\n",
     )
-    return _flat(lines.withColumn("file", F.col("_metadata.file_path")))
+    return flat(lines.withColumn("file", F.col("_metadata.file_path")))
 
 
-def _escaped(path: Path) -> str:
+def escaped(path: Path) -> str:
     """A path as Spark takes it: it would read signs like * as a pattern."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
 
 
-def _flat(lines: DataFrame) -> DataFrame:
+def flat(lines: DataFrame) -> DataFrame:
+    """Lines as Spark read them, with their `file`, as rows."""
     parts = lines.withColumns({f"{name}_parts": F.from_json(name, _TEXTS) for name in ("published", "subscribed")})
     flat = parts.select(
         "file",

@@ -1,0 +1,137 @@
+"""Running figures while peers write, by Structured Streaming.
+
+Every round reads the segments that are new (each is whole as soon as it has its name), numbers the names in them and
+appends their rows as Parquet; then the same questions are asked as over traces at rest. So the last figures are those
+that an analysis afterwards gives. A round is a query that ends by itself, when all that was there at its begin is read:
+on Spark 4.3.0 stopping one that runs can overflow the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+
+from p2psub.analysis.compacting import Compacted, processes_of
+from p2psub.analysis.headline import headline
+from p2psub.analysis.loading import LINES, escaped, flat, judge, path_of, without
+from p2psub.analysis.numbering import number_names, numbered
+from p2psub.analysis.schemas import RECORDS
+from p2psub.analysis.sources import NoTraces, Skipped, find_sources
+from p2psub.analysis.tables import Tables
+from p2psub.model.records import SCHEMA_VERSION
+
+_SEGMENT: Final = rf"^[0-9a-f]{{10}}-\d+-\d+(\.v{SCHEMA_VERSION})?\.ndjson$"
+_FOR_EVER: Final = "36500d"
+_NAMES: Final = "name string, id string, incarnation long, process int, node int"
+
+
+class _Name(NamedTuple):
+    """A row of `numbering.number_names`, with numbers that hold for the whole time."""
+
+    name: str
+    id: str
+    incarnation: int | None
+    process: int | None
+    node: int
+
+
+class Follower:
+    """Reads what peers write below some directories. `room` is for its own files."""
+
+    def __init__(self, spark: SparkSession, directories: Sequence[Path], room: Path) -> None:
+        self._spark = spark
+        self._directories = [directory.resolve() for directory in directories]
+        self._room = room
+        self._names: dict[tuple[str, int | None], _Name] = {}
+        self._nodes: dict[str, int] = {}
+        self._starts = 0
+        self._taken: set[str] = set()
+        self._refused: list[Skipped] = []
+        self._repeated = 0
+        self._is_overlapping = False
+        (room / "records").mkdir(parents=True)
+
+    def read(self) -> bool:
+        """Take all segments that are there now; whether any was new."""
+        before = len(self._taken) + len(self._refused) + self._repeated
+        stream = reduce(DataFrame.unionByName, [self._stream(directory) for directory in self._directories])
+        query = (
+            stream.writeStream.foreachBatch(self._take)
+            .option("checkpointLocation", str(self._room / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return len(self._taken) + len(self._refused) + self._repeated > before
+
+    def figures(self) -> dict[str, Any]:
+        """The headline over all that was taken so far; audits are for traces at rest."""
+        return headline(self.compacted())
+
+    def compacted(self) -> Compacted:
+        """All that was taken so far, as an analysis has it."""
+        records = self._spark.read.schema(RECORDS).parquet(str(self._room / "records"))
+        if self._is_overlapping:
+            records = records.dropDuplicates(["process", "sequence"])
+        names = self._names_frame()
+        nodes = names.select("node", "id").distinct()
+        tables = Tables(records, processes_of(records, names), nodes)
+        skipped = sorted({*self._refused, *_unfit(self._directories)})
+        return Compacted(tables, records.count(), len(self._taken), self._repeated, skipped)
+
+    def _stream(self, directory: Path) -> DataFrame:
+        # Traces may be weeks old, and a peer discards its oldest segments when it has too many.
+        reader = self._spark.readStream.option("maxFileAge", _FOR_EVER).option("ignoreMissingFiles", True)
+        lines = reader.json(
+            escaped(directory),
+            schema=LINES,
+            mode="PERMISSIVE",
+            columnNameOfCorruptRecord="corrupt",
+            lineSep="\n",
+            encoding="UTF-8",
+            recursiveFileLookup=True,
+            pathGlobFilter="*.ndjson",
+        )
+        return flat(
+            lines.where(F.col("_metadata.file_name").rlike(_SEGMENT)).withColumn("file", F.col("_metadata.file_path"))
+        )
+
+    def _take(self, batch: DataFrame, _: int) -> None:
+        batch = batch.persist()
+        judged = judge(batch)
+        files = {row.file for row in batch.select("file").distinct().collect()} - set(judged.left_out)
+        again = [file for file in files if path_of(file).name in self._taken]
+        rows = without(batch, [*judged.left_out, *again])
+        names = self._learn(number_names(rows).collect())
+        records = numbered(rows, names).coalesce(1)
+        records.write.mode("append").parquet(str(self._room / "records"))
+        self._taken.update(path_of(file).name for file in files)
+        self._refused.extend(judged.refused)
+        self._repeated += len(judged.repeated) + len(again)
+        self._is_overlapping |= judged.is_overlapping
+        batch.unpersist()
+
+    def _learn(self, found: Iterable[Row]) -> DataFrame:
+        for row in found:
+            node = self._nodes.setdefault(row.id, len(self._nodes) + 1)
+            key = (row.name, row.incarnation)
+            if key not in self._names:
+                self._starts += row.incarnation is not None
+                process = None if row.incarnation is None else self._starts
+                self._names[key] = _Name(row.name, row.id, row.incarnation, process, node)
+        return self._names_frame()
+
+    def _names_frame(self) -> DataFrame:
+        return self._spark.createDataFrame(list(self._names.values()), _NAMES)
+
+
+def _unfit(directories: Iterable[Path]) -> list[Skipped]:
+    try:
+        return find_sources(directories).skipped
+    except NoTraces:
+        return []

@@ -1,0 +1,43 @@
+"""Figures while peers write: what is there is counted, once, and the last are those of an analysis afterwards."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from p2psub.analysis.compacting import compact
+from p2psub.analysis.following import Follower
+from p2psub.analysis.headline import headline
+from tests.analysis.traces import market
+
+
+def test_the_last_figures_are_those_of_an_analysis_afterwards(spark: SparkSession, tmp_path: Path) -> None:
+    """Segments appear in three rounds, one of them twice and one damaged; a round without news says so."""
+    written, followed = tmp_path / "written", tmp_path / "followed"
+    market().write(written, batch=3)
+    segments = sorted(written.rglob("*.ndjson"), key=lambda path: (path.name[-24:], path.name))
+    followed.mkdir()
+    follower = Follower(spark, [followed], tmp_path / "room")
+    assert follower.read() is False
+    published = []
+    for number in range(3):
+        for segment in segments[number::3]:
+            place = followed / segment.relative_to(written)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(segment, place)
+        if number == 1:
+            (followed / "copy").mkdir()
+            shutil.copy(segments[0], followed / "copy" / segments[0].name)
+            (followed / "0123456789-1-000000000001.v1.ndjson").write_text('{"kind": "publ')
+            (followed / ".draft.ndjson").write_text("half")
+        assert follower.read() is True
+        published.append(follower.figures()["published"])
+    assert follower.read() is False
+    last = follower.figures()
+    afterwards = headline(compact(spark, [followed], tmp_path / "compacted"))
+    assert last == afterwards
+    assert (last["files"], last["files_repeated"], last["files_skipped"]) == (len(segments), 1, 1)
+    assert published == sorted(published)
+    assert 0 < published[0] < published[-1]
