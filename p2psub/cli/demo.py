@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -42,7 +42,9 @@ def demo(
 ) -> None:
     """Start an overlay on loopback, publish, kill some peers, and show that nothing was lost or handed over twice.
 
-    Exit codes: 0 nothing was, 1 it did not come to that, 3 something was.
+    Ends with the analysis of its own traces, as `p2psub analyze` does it.
+
+    Exit codes: 0 nothing was, 1 it did not come to that, 3 something was, or an audit of the traces fails.
     """
     with explained(as_json):
         from p2psub.demo.plan import Plan  # noqa: PLC0415, `--help` must be quick
@@ -119,4 +121,16 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("latency", latency),
         ("seconds", stages),
         ("traces", report.trace_dir),
+        *([] if report.analysis is None else _analysis_rows(report.analysis)),
     ]
+
+
+def _analysis_rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
+    violated, unknown = figures["violated"], figures["unknown"]
+    rows = [
+        ("audit", f"{violated} promises broken, says the report" if violated else "every promise holds in the traces"),
+        ("in the traces", f"{figures['delivered']} of {figures['matched']} delivered, {figures['lost']} lost"),
+    ]
+    if unknown:
+        rows.append(("unknown", f"{unknown}: killed peers took the last second of their traces along"))
+    return [*rows, ("report", str(figures["report"]))]

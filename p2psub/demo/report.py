@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from p2psub.demo.overview import Overview
@@ -45,11 +47,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     seconds: dict[str, float]
     """How long each stage took."""
     trace_dir: str
+    analysis: dict[str, Any] | None = None
+    """What `p2psub analyze --json` says of the traces; None where PySpark is not installed."""
 
     @property
     def is_sound(self) -> bool:
-        """Every event was acknowledged and handed over, once, to whoever wanted it."""
-        return not (self.lost or self.duplicates or self.unwanted or self.acknowledged < self.published)
+        """Every event was acknowledged and handed over, once, to whoever wanted it, and no audit failed."""
+        is_audited = self.analysis is None or not self.analysis["violated"]
+        return is_audited and not (self.lost or self.duplicates or self.unwanted or self.acknowledged < self.published)
 
 
 def make_report(
@@ -60,6 +65,7 @@ def make_report(
     killed: list[Killed],
     seconds: dict[str, float],
     trace_dir: str,
+    analysis: dict[str, Any] | None,
 ) -> Report:
     """Put together what was counted in different places."""
     return Report(
@@ -74,4 +80,5 @@ def make_report(
         killed=tuple(killed),
         seconds=seconds,
         trace_dir=trace_dir,
+        analysis=analysis,
     )

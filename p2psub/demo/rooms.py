@@ -18,6 +18,8 @@ class Rooms:
         self.peers = root / "peers"
         """A data directory for each peer, under its name."""
         self.logs = root / "logs"
+        self.analysis = root / "analysis"
+        """What the analysis of the traces leaves: a report, figures, tables."""
 
     @classmethod
     def make(cls, root: Path | None) -> Rooms:

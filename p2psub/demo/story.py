@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import trio
 
+from p2psub.demo.analysis import analyse
 from p2psub.demo.controls import Controls
 from p2psub.demo.fleet import Fleet
 from p2psub.demo.formation import form, start_all
@@ -50,9 +51,10 @@ async def run_demo(plan: Plan, rooms: Rooms, teller: Teller) -> Report:
             processes.cancel_scope.cancel()
     with stages.stage("counting"):
         traced = await trio.to_thread.run_sync(_read_traces, rooms.peers, told.rulers, told.span)
+    analysis = await analyse(rooms, stages)
     traffic = told.traffic
     figures = traffic.tally.figures()
-    return make_report(plan, told.overview, figures, traced, traffic.killed, stages.seconds, str(rooms.peers))
+    return make_report(plan, told.overview, figures, traced, traffic.killed, stages.seconds, str(rooms.peers), analysis)
 
 
 async def _tell(plan: Plan, rooms: Rooms, fleet: Fleet, stages: Stages) -> _Told:

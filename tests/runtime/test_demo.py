@@ -28,7 +28,7 @@ def start(*options: str) -> subprocess.Popen[str]:
 
 
 def test_a_killed_super_node_costs_no_event(tmp_path: Path) -> None:
-    """Four peers lose their super-node while they work: all is acknowledged and handed over, once."""
+    """Four peers lose their super-node while they work: all is handed over, once, and the traces say so too."""
     with start("--events", "60", "--data", str(tmp_path), "--json") as demo:
         said, told = demo.communicate()
     report = json.loads(said)
@@ -38,6 +38,11 @@ def test_a_killed_super_node_costs_no_event(tmp_path: Path) -> None:
     assert (report["peers"], report["clusters"], report["super_nodes"], report["failovers"]) == (4, 1, 1, 1)
     assert [victim["role"] for victim in report["killed"]] == ["super_node"]
     assert {path.name for path in tmp_path.glob("peers/*/*")} == {"traces"}
+    audited = report["analysis"]
+    assert (audited["published"], audited["matched"], audited["lost"]) == (60, report["matched"], 0)
+    assert audited["delivered"] + audited["unknown"] == report["delivered"]
+    assert (audited["violations"], audited["failovers"], audited["cut"]) == ([], 1, 1)
+    assert Path(audited["report"]).read_text(encoding="utf-8").count("<svg") >= 4
     assert any(record.event for record in read_segments(Path(report["trace_dir"])))
 
 

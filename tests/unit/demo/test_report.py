@@ -47,6 +47,21 @@ def test_whatever_breaks_a_promise_is_a_failure(broken: dict[str, int]) -> None:
     assert not msgspec.structs.replace(SOUND, **broken).is_sound
 
 
+def test_a_failed_audit_of_the_traces_is_a_failure() -> None:
+    """Also where the demo itself saw nothing wrong; that the analysis could not be made is none."""
+    assert msgspec.structs.replace(SOUND, analysis={"violated": 0, "unknown": 3}).is_sound
+    assert not msgspec.structs.replace(SOUND, analysis={"violated": 1}).is_sound
+
+
+def test_people_read_what_is_unknown_and_where_the_report_is() -> None:
+    """In the same table, in a line each."""
+    analysis = {"violated": 0, "unknown": 3, "delivered": 1550, "matched": 1553, "lost": 0, "report": "/x/report.html"}
+    paper = io.StringIO()
+    Console(file=paper, width=120).print(report_table(msgspec.structs.replace(SOUND, analysis=analysis)))
+    assert "3: killed peers took the last second of their traces along" in paper.getvalue()
+    assert "/x/report.html" in paper.getvalue()
+
+
 def test_programs_find_every_figure_under_its_name() -> None:
     """The names are an interface."""
     names = (
