@@ -179,7 +179,7 @@ def record_text(finding: Mapping[str, Any]) -> str:
 
 def _audits(figures: Mapping[str, Any]) -> str:
     violated, doubtful = figures["violated"], figures["doubtful"]
-    audits = f"{violated:,} violations" if violated else "no promise was broken"
+    audits = f"promises were broken {violated:,} times" if violated else "no promise was broken"
     return f"{audits}; {doubtful:,} cannot be told" if doubtful else audits
 
 

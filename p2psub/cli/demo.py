@@ -126,11 +126,16 @@ def _rows(report: Report) -> list[tuple[str, str]]:
 
 
 def _analysis_rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
-    violated, unknown = figures["violated"], figures["unknown"]
+    violated, unknown = figures["violated"], max(figures["unknown"], figures["doubtful"])
     rows = [
-        ("audit", f"{violated} promises broken, says the report" if violated else "every promise holds in the traces"),
+        (
+            "audit",
+            f"promises were broken {violated} times, says the report"
+            if violated
+            else "every promise holds in the traces",
+        ),
         ("in the traces", f"{figures['delivered']} of {figures['matched']} delivered, {figures['lost']} lost"),
     ]
     if unknown:
-        rows.append(("unknown", f"{unknown}: killed peers took the last second of their traces along"))
+        rows.append(("unknown", f"{unknown} answers: killed peers took the last second of their traces along"))
     return [*rows, ("report", str(figures["report"]))]

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -77,13 +78,21 @@ def test_a_page_about_nothing_says_so() -> None:
     page = render(Page(sources=("traces",), made_at="now", figures={}))
     assert page.count('class="nothing"') == 6
     assert "<svg" not in page
-    assert "Every promise holds" in page
+    assert "All audits passed, and no record is missing." in page
+
+
+def test_whether_to_go_back_to_sleep_is_said_with_its_reason() -> None:
+    """Unknown figures are a doubt also where no audit has one; a cut trace in which no answer lies is none."""
+    sound = Page(sources=("traces",), made_at="now", figures={})
+    assert "no answer lies where traces were cut" in render(replace(sound, cut=(("ann", "then"),)))
+    assert "2 answers lie in records that are missing" in render(replace(sound, figures={"unknown": 2}))
+    assert "1 answer lies in records that are missing" in render(replace(sound, unknown=1))
 
 
 def test_a_broken_promise_is_the_first_thing_one_reads() -> None:
     """And every finding stands there with its record."""
     page = render(make_page())
-    assert page.index("1 promise was broken") < page.index("coverage")
+    assert page.index("Promises were broken 1 time") < page.index("coverage")
     assert f"{node_named(1)[:10]}-1 #812" in page
 
 

@@ -14,30 +14,25 @@ Figures = Mapping[str, object]
 def verdict(page: Page) -> Element:
     """One sentence that says whether a person may go back to sleep."""
     if page.violated:
-        said, more = (
-            f"{_count(page.violated, 'promise was', 'promises were')} broken",
-            "Each is listed below, with its record.",
+        found = _count(page.violated, "time", "times")
+        return _said(
+            "bad", f"Promises were broken {found}", "Each promise is listed below, with the records that show it."
         )
-        return el("div", el("b", said), more, class_="verdict bad", id="verdict")
-    if page.unknown:
-        more = (
-            f"{_count(page.unknown, 'answer lies', 'answers lie')} in records that are missing: a killed process takes "
-            "its last second of trace along. That is neither lost nor delivered."
+    unknown = max(page.unknown, _number(page.figures, "unknown"))
+    if unknown:
+        return _said(
+            "doubt",
+            "No promise was broken, as far as the traces tell",
+            f"{_count(unknown, 'answer lies', 'answers lie')} in records that are missing: a killed process takes its "
+            "last second of trace along. That is neither lost nor delivered.",
         )
-        return el(
-            "div",
-            el("b", "No promise was broken, as far as the traces tell"),
-            more,
-            class_="verdict doubt",
-            id="verdict",
-        )
-    return el(
-        "div",
-        el("b", "Every promise holds"),
-        "All audits passed, and no record is missing.",
-        class_="verdict",
-        id="verdict",
-    )
+    is_whole = not page.cut and not page.skipped
+    missing = "no record is missing" if is_whole else "no answer lies where traces were cut or files skipped"
+    return _said("", "Every promise holds", f"All audits passed, and {missing}.")
+
+
+def _said(colour: str, said: str, more: str) -> Element:
+    return el("div", el("b", said), more, class_=f"verdict {colour}".strip(), id="verdict")
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -75,7 +70,11 @@ def tiles(figures: Figures) -> Element:
             f"at most {_value(figures.get('hops_max'))} hops",
         ),
         _tile("failovers", _value(figures.get("failovers")), "another peer became a cluster's super-node"),
-        _tile("records read", _value(figures.get("rows")), f"{_value(figures.get('files_skipped'))} files skipped"),
+        _tile(
+            "records read",
+            _value(figures.get("rows")),
+            _count(_number(figures, "files_skipped"), "file", "files") + " skipped",
+        ),
     ]
     return el("dl", *made, class_="tiles", id="headline")
 

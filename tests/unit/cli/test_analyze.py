@@ -119,7 +119,7 @@ def test_results_that_exist_are_not_written_over(tmp_path: Path) -> None:
 def test_people_read_what_is_broken_as_it_stands_in_the_trace() -> None:
     """With its record; words of a trace are no markup."""
     said = printed(FIGURES)
-    assert "1 violations; 3 cannot be told" in said
+    assert "promises were broken 1 times; 3 cannot be told" in said
     assert "S1 violated: a0b1.1.5 is [red]lost[/red] (record a0b1c2d3e4.1 #77)" in said
     assert "3: their end may lie in what a killed process had not written" in said
 

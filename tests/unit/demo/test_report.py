@@ -55,10 +55,11 @@ def test_a_failed_audit_of_the_traces_is_a_failure() -> None:
 
 def test_people_read_what_is_unknown_and_where_the_report_is() -> None:
     """In the same table, in a line each."""
-    analysis = {"violated": 0, "unknown": 3, "delivered": 1550, "matched": 1553, "lost": 0, "report": "/x/report.html"}
+    counted = {"violated": 0, "unknown": 2, "doubtful": 3, "delivered": 1550, "matched": 1553, "lost": 0}
+    analysis = {**counted, "report": "/x/report.html"}
     paper = io.StringIO()
     Console(file=paper, width=120).print(report_table(msgspec.structs.replace(SOUND, analysis=analysis)))
-    assert "3: killed peers took the last second of their traces along" in paper.getvalue()
+    assert "3 answers: killed peers took the last second of their traces along" in paper.getvalue()
     assert "/x/report.html" in paper.getvalue()
 
 
