@@ -68,7 +68,7 @@ class CompiledModules(BuildHookInterface[Any]):
 def _compile(sources: Path, out: Path, modules: list[str]) -> None:
     level = os.environ.get("P2PSUB_OPTIMISE", "2")
     (sources / "setup.py").write_text(SETUP.format(modules=modules, level=level), encoding="utf-8")
-    command = [sys.executable, "setup.py", "build_ext", "--build-lib", out, "--build-temp", out.with_name("objects")]
+    command = [sys.executable, "setup.py", "build_ext", "--build-lib", str(out), "--build-temp", str(out.parent)]
     ran = subprocess.run(command, cwd=sources, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if ran.returncode:
         raise SystemExit(f"{ran.stdout}\nThe modules could not be compiled; the last lines say why. {ADVICE}")

@@ -69,7 +69,7 @@ class Segment:
         self._sizes = sizes
         self._rows: RowNumbers = np.full(sizes.block, -1, np.int32)
         self._failing: Words = np.full(sizes.block // WORD, _ONES)
-        self._bits = memoryview(self._failing.view(np.uint8))
+        self._bits = self._failing.view(np.uint8).data
         """The same, where one bit is quickly set."""
         self._fails: dict[int, _Fails] = {}
         self._written = 0
@@ -136,7 +136,7 @@ class Segment:
         self._rows[: len(rows)] = rows
         self._failing = np.full(capacity // WORD, _ONES)
         self._failing[: len(failing)] = failing
-        self._bits = memoryview(self._failing.view(np.uint8))
+        self._bits = self._failing.view(np.uint8).data
         for fails in self._fails.values():
             fails.grow(capacity // WORD)
 
