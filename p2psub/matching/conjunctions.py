@@ -116,15 +116,13 @@ class Conjunctions:
             axis = attribute, kind
             known = ends.get(axis)
             if known is not None:
-                # Calling `max` and `min` costs more than comparing.
-                known_low, known_high = known
-                low, high = low if low > known_low else known_low, high if high < known_high else known_high
+                low, high = max(low, known[0]), min(high, known[1])
                 if low > high:
                     return None
             ends[axis] = low, high
         spans: list[PlacedSpan] = []
         for (attribute, kind), (low, high) in ends.items():
-            breadth = 3 if kind >= CHECKSUM else 0 if low == high else 1 if -_INFINITY < low and high < _INFINITY else 2
+            breadth = 3 if kind >= CHECKSUM else 0 if low == high else 1 if low > -_INFINITY and high < _INFINITY else 2
             spans.append((breadth, attribute, kind, low, high))
         spans.sort()
         if len(spans) <= slots and not self.axes.is_full:

@@ -97,7 +97,7 @@ class Holdings:
         standings = events * self.ranks + np.frombuffer(table.ranks, np.int64).take(rows)
         order, is_first = rising(standings)
         first, holders = order[is_first], table.holders
-        return standings.take(first).tolist(), [holders[row] for row in rows.take(first).tolist()]  # type: ignore[misc]
+        return standings.take(first).tolist(), [holders[row] for row in rows.take(first).tolist()]
 
     def holders_of(self, rows: list[RowNumber]) -> list[SubscriptionId]:
         """The same for one event."""

@@ -7,7 +7,7 @@ number of an axis and two ends. Axis 0 is for rows without an n-th span: all pos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ _FULL: Final = np.uint64(2**64 - 1)
 
 
 class Slot:
-    """The n-th spans of all rows: arrays to compare, and the same memory to read and write one number, which is quicker."""
+    """The n-th spans of all rows: arrays to compare, and views of them, through which one number is quicker written."""
 
     __slots__ = ("axes", "axis_of", "high_of", "highs", "low_of", "lows")
 
@@ -35,7 +35,11 @@ class Slot:
         self._open()
 
     def _open(self) -> None:
-        self.axis_of, self.low_of, self.high_of = memoryview(self.axes), memoryview(self.lows), memoryview(self.highs)
+        self.axis_of = self.axes.data
+        self.low_of, self.high_of = (
+            cast("memoryview[float]", self.lows.data),
+            cast("memoryview[float]", self.highs.data),
+        )
 
     def grow(self, rows: int) -> None:
         """Make room for so many rows."""
@@ -80,7 +84,7 @@ def narrow_one(slots: Sequence[Slot], positions: Floats, rows: RowNumbers) -> Nu
 
 
 def rising(codes: Numbers) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """The order in which codes rise, and which of them in that order are the first of their kind. There must be some."""
+    """The order in which codes rise, and which of them, in that order, are the first of their kind; never of none."""
     # Rows come event by event, so that there is little left to sort; and this way of sorting makes use of that.
     order = codes.argsort(kind="stable")
     sorted_ = codes.take(order)
