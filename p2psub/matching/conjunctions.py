@@ -116,7 +116,9 @@ class Conjunctions:
             axis = attribute, kind
             known = ends.get(axis)
             if known is not None:
-                low, high = max(low, known[0]), min(high, known[1])
+                # Calling `max` and `min` would cost more than comparing.
+                low = low if low > known[0] else known[0]  # noqa: FURB136
+                high = high if high < known[1] else known[1]  # noqa: FURB136
                 if low > high:
                     return None
             ends[axis] = low, high
