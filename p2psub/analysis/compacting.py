@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from functools import reduce
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,10 +20,10 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from p2psub.analysis.loading import judge, read_segments, without
-from p2psub.analysis.numbering import number_names, numbered
+from p2psub.analysis.loading import Judged, judge, read_segments, without
+from p2psub.analysis.numbering import number_names, numbered, restored
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
-from p2psub.analysis.sources import MARK, NoTraces, Skipped, find_sources, told
+from p2psub.analysis.sources import MARK, NoTraces, Skipped, Sources, find_sources, told
 from p2psub.analysis.tables import Tables
 from p2psub.errors import ConfigError
 from p2psub.model.records import SCHEMA_VERSION, Kind
@@ -54,14 +55,16 @@ class _Mark(msgspec.Struct):
 
 
 def compact(spark: SparkSession, directories: Iterable[Path], out: Path) -> Compacted:
-    """Make tables in `out` of all traces below the directories. An older compaction there is replaced."""
+    """Make tables in `out` of all traces below the directories, compacted ones too. An older `out` is replaced."""
     _check_out(out)
     sources = find_sources(directories)
+    # What is to be replaced is no source, even if it lies among the traces.
+    sources = sources._replace(compacted=[path for path in sources.compacted if path != out.resolve()])
     draft = out.parent / f".{out.name}.draft"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
-        mark = _write(spark, sources.segments, sources.skipped, draft)
+        mark = _write(spark, sources, draft)
         (draft / MARK).write_bytes(msgspec.json.format(msgspec.json.encode(mark), indent=1))
         _put_in_place(draft, out)
     finally:
@@ -91,32 +94,38 @@ def is_compacted(path: Path) -> bool:
     return (path / MARK).is_file()
 
 
-def _write(spark: SparkSession, segments: list[Path], skipped: list[Skipped], draft: Path) -> _Mark:
-    staged = str(draft / ".staged")
-    # JSON is read once; everything after that reads columns.
-    read_segments(spark, segments).write.parquet(staged)
-    judged = judge(spark.read.parquet(staged))
-    if not judged.rows:
+def _write(spark: SparkSession, sources: Sources, draft: Path) -> _Mark:
+    parts, judged = [], Judged()
+    if sources.segments:
+        staged = str(draft / ".staged")
+        # JSON is read once; everything after that reads columns.
+        read_segments(spark, sources.segments).write.parquet(staged)
+        judged = judge(spark.read.parquet(staged))
+        parts.append(without(spark.read.parquet(staged), judged.left_out).drop("file", "bad"))
+    older = [open_compacted(spark, path) for path in sources.compacted]
+    parts += [restored(compacted.tables) for compacted in older]
+    count = judged.rows + sum(compacted.rows for compacted in older)
+    if not count:
         raise NoTraces(f"no segment is sound:{told(judged.refused)}", "read the traces of other peers, or older copies")
-    rows = without(spark.read.parquet(staged), judged.left_out)
+    rows = reduce(DataFrame.unionByName, parts)
     names = _written(number_names(rows).coalesce(1), draft / ".names")
     names.select("node", "id").distinct().coalesce(1).sortWithinPartitions("node").write.parquet(str(draft / "nodes"))
     records = numbered(rows, names)
-    if judged.is_overlapping:
+    may_repeat = judged.is_overlapping or len(parts) > 1
+    if may_repeat:
         records = records.dropDuplicates(["process", "sequence"])
-    _sorted(records, judged.rows).write.partitionBy("kind").parquet(str(draft / "records"))
+    _sorted(records, count).write.partitionBy("kind").parquet(str(draft / "records"))
     written = spark.read.schema(RECORDS).parquet(str(draft / "records"))
     processes_of(written, names).coalesce(1).write.parquet(str(draft / "processes"))
-    count = written.count() if judged.is_overlapping else judged.rows
     for part in (".staged", ".names"):
-        shutil.rmtree(draft / part)
-    left_out = sorted([*skipped, *judged.refused])
+        shutil.rmtree(draft / part, ignore_errors=True)
+    skipped = [*sources.skipped, *judged.refused, *(one for compacted in older for one in compacted.skipped)]
     return _Mark(
         SCHEMA_VERSION,
-        count,
-        len(segments) - len(judged.left_out),
-        len(judged.repeated),
-        [(str(path), reason) for path, reason in left_out],
+        written.count() if may_repeat else count,
+        len(sources.segments) - len(judged.left_out) + sum(compacted.files for compacted in older),
+        len(judged.repeated) + sum(compacted.repeated for compacted in older),
+        [(str(path), reason) for path, reason in sorted(set(skipped))],
     )
 
 

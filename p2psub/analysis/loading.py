@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -68,13 +68,13 @@ _ID_CHARS: Final = 28
 class Judged(NamedTuple):
     """Which of the files are taken, and how many rows they have."""
 
-    rows: int
-    refused: list[Skipped]
-    repeated: list[Path]
+    rows: int = 0
+    refused: Sequence[Skipped] = ()
+    repeated: Sequence[Path] = ()
     """Copies of files that are taken."""
-    left_out: list[str]
+    left_out: Sequence[str] = ()
     """All of these, as rows name their `file`."""
-    is_overlapping: bool
+    is_overlapping: bool = False
     """Some records are in two files that are both taken: rows must be made unique one by one."""
 
 
@@ -230,7 +230,7 @@ def _is_overlapping(rows: list[Row]) -> bool:
     return any(after[0] <= before[1] for several in spans.values() for before, after in pairwise(sorted(several)))
 
 
-def without(rows: DataFrame, files: list[str]) -> DataFrame:
+def without(rows: DataFrame, files: Sequence[str]) -> DataFrame:
     """The rows of all other files."""
     if not files:
         return rows

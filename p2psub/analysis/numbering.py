@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.loading import KEYS
 from p2psub.analysis.schemas import KEY_BITS, RECORDS
+from p2psub.analysis.tables import Tables, process_of
 
 
 def number_names(rows: DataFrame) -> DataFrame:
@@ -60,6 +61,25 @@ def numbered(rows: DataFrame, names: DataFrame) -> DataFrame:
         known = nodes.select(F.col("name").alias(node), F.col("number").alias(f"{node}_number"))
         rows = rows.join(F.broadcast(known), node, "left")
     return rows.select(*(_column(name) for name in RECORDS.names))
+
+
+def restored(tables: Tables) -> DataFrame:
+    """The inverse of `numbered`: names again, so that tables of several compactions can be read together."""
+    nodes = tables.nodes.select("node", F.base64(F.unhex("id")).alias("name"))
+    processes = tables.processes.select("process", "node", "incarnation").join(nodes, "node").drop("node")
+    rows = tables.records.drop("node").withColumn("digest", F.base64("digest"))
+    for key in KEYS:
+        number = F.col(key).bitwiseAND((1 << KEY_BITS) - 1).alias(f"{key}_sequence")
+        rows = rows.withColumns({f"{key}_sequence": number, f"{key}_process": process_of(F.col(key))}).drop(key)
+    for prefix in ("", "epoch_", *(f"{key}_" for key in KEYS)):
+        known = processes.select(
+            F.col("process").alias(f"{prefix}process"),
+            F.col("name").alias(f"{prefix}node"),
+            F.col("incarnation").alias(f"{prefix}incarnation"),
+        )
+        rows = rows.join(F.broadcast(known), f"{prefix}process", "left").drop(f"{prefix}process")
+    peers = nodes.select(F.col("node").alias("peer"), F.col("name").alias("peer_name"))
+    return rows.join(F.broadcast(peers), "peer", "left").drop("peer").withColumnRenamed("peer_name", "peer")
 
 
 def _column(name: str) -> Column:

@@ -7,7 +7,7 @@ is named too; elsewhere (a peer's keys, its store) only what is called `.ndjson`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -65,7 +65,7 @@ def find_sources(directories: Iterable[Path]) -> Sources:
     return Sources(_once(found.segments), _once(found.compacted), _once(found.skipped))
 
 
-def told(skipped: list[Skipped]) -> str:
+def told(skipped: Sequence[Skipped]) -> str:
     """The first few of the files that were left out, as part of a sentence."""
     return "".join(f"\n  {path}: {reason}" for path, reason in skipped[:5]) + ("\n" if skipped else "")
 

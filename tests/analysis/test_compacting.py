@@ -94,6 +94,18 @@ def test_a_record_counts_once_however_often_it_lies_there(spark: SparkSession, t
     assert compacted.rows == len(trace.records)
 
 
+def test_what_was_compacted_can_be_compacted_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Alone, and together with other traces, some of them the same."""
+    trace = rich_trace()
+    trace.write(tmp_path / "some", of=trace.processes[1:])
+    trace.write(tmp_path / "all")
+    first = compact(spark, [tmp_path / "some"], tmp_path / "tables")
+    second = compact(spark, [tmp_path / "tables", tmp_path / "all"], tmp_path / "more")
+    assert_same(second.tables, trace.tables(spark))
+    assert first.rows < second.rows == len(trace.records)
+    assert_same(compact(spark, [tmp_path / "more"], tmp_path / "again").tables, trace.tables(spark))
+
+
 def test_tables_are_partitioned_and_sorted(spark: SparkSession, tmp_path: Path) -> None:
     """A question reads the kinds it is about; records of one event lie beside each other, in time."""
     trace = Planting()
@@ -124,7 +136,7 @@ def test_a_crash_leaves_no_half_result(spark: SparkSession, tmp_path: Path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("p2psub.analysis.compacting._processes", fail)
+        patch.setattr("p2psub.analysis.compacting.processes_of", fail)
         with pytest.raises(KeyboardInterrupt):
             compact(spark, [tmp_path / "in"], tmp_path / "out")
     assert open_tables(spark, tmp_path / "out").records.count() == 1
