@@ -8,8 +8,9 @@ from typing import Final
 
 import msgspec
 
+from p2psub.model.circle import is_in_arc
 from p2psub.model.content import Draft, Event, Guarantee, Value
-from p2psub.model.ids import EventId, NodeId, is_in_arc, key_of_topic
+from p2psub.model.ids import EventId, NodeId, key_of_topic
 
 AT_NS: Final = "at_ns"
 """The attribute that says when an event was made, by the clock that all processes of a machine share."""

@@ -1,6 +1,6 @@
-"""Names of nodes, keys, clusters, events and subscriptions, and the arithmetic of the identifier circle.
+"""Names of nodes, keys, clusters, events and subscriptions.
 
-The circle has 2**160 places. Ids and keys are 20 bytes, so that their byte order is their order on the circle.
+Ids and keys are 20 bytes, so that their byte order is their order on the circle (see `circle`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Annotated, NamedTuple, NewType
 import msgspec
 
 ID_BYTES = 20
-CIRCLE = 1 << (8 * ID_BYTES)
 
 Place = NewType("Place", Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)])
 """A place on the identifier circle."""
@@ -96,27 +95,3 @@ def key_of_topic(topic: str) -> Key:
 def key_of_shard(shard: int) -> Key:
     """The key of one wildcard shard, home of filters that pin no topic."""
     return Key(digest_of(b"wildcard", shard.to_bytes(4, "big")))
-
-
-def is_between(low: Place, place: Place, high: Place) -> bool:
-    """Whether `place` lies strictly inside the clockwise walk from `low` to `high`; equal ends: the whole circle."""
-    if low < high:
-        return low < place < high
-    return place > low or place < high if low != high else place != low
-
-
-def is_in_arc(low: Place, place: Place, high: Place) -> bool:
-    """Whether `place` lies in the clockwise arc (low, high]; `low == high` is the whole circle."""
-    if low < high:
-        return low < place <= high
-    return place > low or place <= high
-
-
-def distance(start: Place, end: Place) -> int:
-    """Steps clockwise from `start` to `end`."""
-    return (int.from_bytes(end, "big") - int.from_bytes(start, "big")) % CIRCLE
-
-
-def place_after(start: Place, steps: int) -> Place:
-    """The place `steps` clockwise of `start`."""
-    return Place(((int.from_bytes(start, "big") + steps) % CIRCLE).to_bytes(ID_BYTES, "big"))

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from p2psub.config import RingConfig
-from p2psub.model.ids import CIRCLE, Contact, Key, NodeId, distance, place_after
+from p2psub.model.circle import CIRCLE, distance, place_after
+from p2psub.model.ids import Contact, Key, NodeId
 from p2psub.model.messages.ring import Found, Lookup
 from p2psub.model.records import Kind
 from p2psub.model.step import Step

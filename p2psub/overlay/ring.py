@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from p2psub.config import RingConfig
-from p2psub.model.ids import ClusterId, Contact, Key, NodeId, Place, distance, is_between, is_in_arc
+from p2psub.model.circle import distance, is_between, is_in_arc
+from p2psub.model.ids import ClusterId, Contact, Key, NodeId, Place
 from p2psub.model.messages.ring import Found, Neighbourhood, Stabilise
 from p2psub.model.records import Kind
 from p2psub.model.step import Step

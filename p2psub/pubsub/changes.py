@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from p2psub.model.batches import batches_of
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector, weight_of
+from p2psub.model.circle import is_in_arc
 from p2psub.model.content import Subscription, SubscriptionState, keys_of
-from p2psub.model.ids import Key, NodeId, Place, SubscriptionId, is_in_arc
+from p2psub.model.ids import Key, NodeId, Place, SubscriptionId
 from p2psub.model.vectors import vector_digest, vector_of
 
 

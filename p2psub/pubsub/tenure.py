@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from p2psub.config import ClusterConfig
 from p2psub.model.changes import Vector
-from p2psub.model.ids import Contact, Key, NodeId, is_in_arc
+from p2psub.model.circle import is_in_arc
+from p2psub.model.ids import Contact, Key, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.records import Kind

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from p2psub.model.circle import place_after
 from p2psub.model.effects import LeaveCommand
-from p2psub.model.ids import ClusterId, Contact, NodeId, key_of_topic, place_after
+from p2psub.model.ids import ClusterId, Contact, NodeId, key_of_topic
 from p2psub.model.instants import SECOND_US
 from p2psub.model.records import Kind, Record
 from sims.engine.host import Host

@@ -14,22 +14,11 @@ from statistics import fmean
 import pytest
 
 from p2psub.config import RingConfig
+from p2psub.model.circle import CIRCLE, distance, place_after
 from p2psub.model.content import Draft
 from p2psub.model.effects import PublishCommand, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.graycode import Prefix, label_of, sibling_half
-from p2psub.model.ids import (
-    CIRCLE,
-    ID_BYTES,
-    ClusterId,
-    Contact,
-    Key,
-    NodeId,
-    SubscriptionId,
-    digest_of,
-    distance,
-    key_of_topic,
-    place_after,
-)
+from p2psub.model.ids import ID_BYTES, ClusterId, Contact, Key, NodeId, SubscriptionId, digest_of, key_of_topic
 from p2psub.model.instants import SECOND_US
 from p2psub.model.messages.casts import ChangeCast
 from p2psub.model.messages.ring import Lookup

@@ -7,20 +7,8 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.model.ids import (
-    CIRCLE,
-    ID_BYTES,
-    Contact,
-    Epoch,
-    Key,
-    NodeId,
-    Place,
-    digest_of,
-    distance,
-    is_between,
-    is_in_arc,
-    place_after,
-)
+from p2psub.model.circle import CIRCLE, distance, is_between, is_in_arc, place_after
+from p2psub.model.ids import ID_BYTES, Contact, Epoch, Key, NodeId, Place, digest_of
 from p2psub.model.places import Table, TableVersion
 
 SMALL = 7

@@ -11,6 +11,7 @@ import msgspec
 from p2psub.admission.policy import AdmitAll, Policy
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Change, ChangeNumber, Stream
+from p2psub.model.circle import is_in_arc
 from p2psub.model.content import (
     TOPIC,
     Event,
@@ -32,7 +33,6 @@ from p2psub.model.ids import (
     NodeId,
     Place,
     SubscriptionId,
-    is_in_arc,
     key_of_shard,
     key_of_topic,
 )

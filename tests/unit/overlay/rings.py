@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from p2psub.config import RingConfig
-from p2psub.model.ids import CIRCLE, Contact, Key, NodeId, Place, place_after
+from p2psub.model.circle import CIRCLE, place_after
+from p2psub.model.ids import Contact, Key, NodeId, Place
 from p2psub.model.messages import Message
 from p2psub.model.messages.ring import Found, Lookup, Neighbourhood, Stabilise
 from p2psub.model.step import Step

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psub.model.changes import Change, ChangeNumber, Stream
+from p2psub.model.circle import is_in_arc
 from p2psub.model.content import Subscription, keys_of
-from p2psub.model.ids import is_in_arc
 from p2psub.pubsub.changes import ChangeSet
 from tests.unit.bench import CLUSTER, CONFIG, change_of, epoch, node_at, on_topic, subscription_of
 
