@@ -54,14 +54,29 @@ def debts(acks: DataFrame) -> DataFrame:
 
 
 def reached_pairs(tables: Tables) -> DataFrame:
-    """Pairs that need nothing more: handed over, or ended with an outcome other than `delivered`.
+    """Pairs that need nothing more: handed over, ended with an outcome other than `delivered`, or held back to the end.
 
     That an owner was told `delivered` is not enough: the subscriber's own record is what counts.
     """
     told = tables.of(Kind.DELIVER, Kind.OUTCOME)
     counts = (F.col("kind") == Kind.DELIVER.value) | (F.col("reason") != Outcome.DELIVERED.value)
     named = F.col("event").isNotNull() & F.col("subscription").isNotNull()
-    return told.where(counts & named).select("event", "subscription").distinct()
+    reached = told.where(counts & named).select("event", "subscription")
+    return reached.unionByName(held_back_pairs(tables)).distinct()
+
+
+def held_back_pairs(tables: Tables) -> DataFrame:
+    """Pairs of which a subscriber said `delivered` and that it held back until it ended, for want of a verdict.
+
+    Nothing is owed to a process that has ended. Only a trace that is whole shows that no verdict came.
+    """
+    said = tables.of(Kind.OUTCOME).where(F.col("reason") == Outcome.DELIVERED.value).select("event", "subscription")
+    is_whole = F.col("is_closed") & (F.col("missing") == 0) & (F.col("first_sequence") == 1)
+    whole = tables.processes.where(is_whole).select(F.col("process").alias("_whole"))
+    answered = tables.of(Kind.VERDICT).select("subscription").distinct()
+    unanswered = tables.of(Kind.SUBSCRIBE).join(answered, "subscription", "left_anti")
+    unanswered = unanswered.join(F.broadcast(whole), F.col("process") == F.col("_whole"), "left_semi")
+    return said.join(F.broadcast(unanswered.select("subscription")), "subscription", "left_semi").select(*said.columns)
 
 
 def discharges(tables: Tables) -> DataFrame:

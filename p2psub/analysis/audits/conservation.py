@@ -3,8 +3,7 @@
 Received: within one reign a process takes a cast for a subcube as new once, and what it calls repeated it had before;
 super-nodes remember casts for two minutes after the last copy. Matched: when an owner lets go of a deed, every pair has
 an outcome or was handed over; and an outcome `delivered` is true. A subscriber says `delivered` also for what it holds
-back until its verdict; without a verdict in the trace its word is not judged. That an undischarged event is still held
-is asked in `copies`.
+back until its verdict, and ends with it if none comes. That an undischarged event is still held is asked in `copies`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from p2psub.analysis.audits.doubts import Doubts, has_holes, is_hidden_after
 from p2psub.analysis.audits.findings import Finding, finding, told
 from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
-from p2psub.analysis.debts import debts, discharges
+from p2psub.analysis.debts import debts, discharges, held_back_pairs
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
@@ -110,10 +109,9 @@ def _untrue(tables: Tables, doubts: Doubts) -> Finding:
     said = tables.of(Kind.OUTCOME).where(F.col("reason") == Outcome.DELIVERED.value)
     given = tables.of(Kind.DELIVER).where(F.col("event").isNotNull()).select(*pair)
     ended = tables.of(Kind.UNSUBSCRIBE).select("subscription")
-    untrue = said.join(given, pair, "left_anti").join(F.broadcast(ended), "subscription", "left_anti")
-    answered = tables.of(Kind.VERDICT).where(~F.col("reason").startswith("refused")).select("subscription").distinct()
-    beside = untrue.join(answered.withColumn("is_answered", F.lit(True)), "subscription", "left")
-    beside = doubts.with_hidden_of(beside, process_of(F.col("subscription")))
+    untrue = said.join(given.unionByName(held_back_pairs(tables)), pair, "left_anti")
+    untrue = untrue.join(F.broadcast(ended), "subscription", "left_anti")
+    beside = doubts.with_hidden_of(untrue, process_of(F.col("subscription")))
     is_unknown = is_hidden_after(F.lit(0))
     text = "{process} was told that {event} was delivered to {subscription}, but nobody handed it over"
-    return finding(beside.where(is_unknown | F.col("is_answered")), "conservation", text, is_unknown=is_unknown)
+    return finding(beside, "conservation", text, is_unknown=is_unknown)

@@ -56,9 +56,11 @@ def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doub
     beside = missing.join(debts, "event").join(discharges(tables), ["event", "owed"], "left")
     is_hidden = is_hidden_after(F.col("stored_us"))
     subscriber = process_of(F.col("subscription"))
-    # The hand-over may be hidden at the subscriber, another outcome at whoever held the event.
     beside = doubts.with_hidden_of(beside, subscriber).withColumn("is_unknown", is_hidden)
-    beside = doubts.with_hidden_in_ring(beside).withColumn("is_unknown", F.col("is_unknown") | is_hidden)
+    # Another outcome may be hidden at whoever held the event, unless somebody was told `delivered`.
+    heard = tables.of(Kind.OUTCOME).groupBy("event", "subscription").agg(F.lit(True).alias("is_told"))
+    beside = doubts.with_hidden_in_ring(beside.join(heard, ["event", "subscription"], "left"))
+    beside = beside.withColumn("is_unknown", F.col("is_unknown") | (is_hidden & F.col("is_told").isNull()))
     ends = tables.processes.select(F.col("process").alias("_subscriber"), "last_us")
     beside = beside.join(F.broadcast(ends), subscriber == F.col("_subscriber"), "left")
     is_lost = F.col("discharged_us").isNotNull() & (F.col("last_us") >= F.col("discharged_us"))

@@ -1,0 +1,163 @@
+"""What Spark finds in the segments of simulated runs is what the simulator's own checkers find in the runs.
+
+The machines' clocks agree here, so that the true time of the checkers is the time of the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from p2psub.analysis.audits import conservation, copies, deliveries, liveness, losses, spreading
+from p2psub.analysis.audits.doubts import Doubts
+from p2psub.analysis.audits.terms import Terms
+from p2psub.analysis.compacting import compact
+from p2psub.analysis.debts import acknowledged
+from p2psub.analysis.rematching import rematch
+from p2psub.analysis.tables import Tables
+from p2psub.model.ids import EventId, SubscriptionId
+from p2psub.model.instants import Stamp
+from p2psub.model.records import Kind, Record
+from p2psub.runtime.trace_shelf import Shelf
+from sims.checkers import judge, obligations
+from sims.checkers.evidence import Evidence, Finding
+from sims.scenarios.run import Play
+from sims.scenarios.scenario import Scenario
+from sims.scenarios.stage import Stage
+from sims.workloads.applications import Load
+from tests.analysis.rows import Numbers, tables_of
+from tests.mutants import applying, keeping
+from tests.mutants.hostile import OWNERS_FALL
+from tests.mutants.mutant import Break
+
+_LOAD = Load(subscriptions=48, events_per_second=20.0, churn_per_second=2.0)
+CUT = Scenario(seconds=100.0, faults=("loss", "duplicate", "partition"), schedules=(), load=_LOAD)
+"""64 nodes whose clusters are parted for a while."""
+CRASHED = Scenario(seconds=100.0, faults=("crash", "loss", "duplicate"), schedules=(), load=_LOAD)
+"""64 nodes of which some fall and come back."""
+
+
+class Run(NamedTuple):
+    """One run as the simulator judges it, and its trace as the analysis gets it."""
+
+    evidence: Evidence
+    owed: obligations.Obligations
+    findings: list[Finding]
+    records: list[Record]
+    numbers: Numbers
+
+    def pairs(self, several: Iterable[tuple[EventId, SubscriptionId]]) -> set[tuple[int | None, int | None]]:
+        return {(self.numbers.key(event), self.numbers.key(subscription)) for event, subscription in several}
+
+    @property
+    def lost(self) -> set[tuple[int | None, int | None]]:
+        """Pairs that the simulator calls lost."""
+        missing = self.owed.owed.keys() - self.owed.delivered - self.owed.ended.keys()
+        running = {(site.node, site.incarnation) for site in self.evidence.sites}
+        return self.pairs(pair for pair in missing if (pair[1].node, pair[1].incarnation) in running)
+
+
+def perform(scenario: Scenario, seed: int, broken: Break | None = None) -> Run:
+    """Play and judge a scenario; who runs in the end closes its trace."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sims.engine.world.SKEW_US_MAX", 0)
+        if broken is not None:
+            broken(patch)
+        play = Play(Stage(scenario, seed))
+        play.perform()
+        evidence = play.evidence()
+        owed = obligations.obligations_of(evidence)
+        findings = list(judge._all(evidence, owed))
+    records = [record for _, record in evidence.entries]
+    end = Stamp(max(record.stamp for record in records).wall_us + 1, 0)
+    last = {(record.node, record.incarnation): record for record in records}
+    for site in evidence.sites:
+        if (site.node, site.incarnation) in last:
+            one = last[site.node, site.incarnation or 0]
+            records.append(Record(Kind.CLOSE, one.node, one.incarnation, one.sequence + 1, end))
+    return Run(evidence, owed, findings, records, Numbers.of(records))
+
+
+def write(run: Run, directory: Path) -> None:
+    """The trace as segments, as peers write them."""
+    by_process: dict[tuple[bytes, int], list[Record]] = {}
+    for record in run.records:
+        by_process.setdefault((record.node, record.incarnation), []).append(record)
+    for several in by_process.values():
+        node = several[0].node
+        Shelf(directory / node.hex()[:10], node, 1 << 40).add(several)
+
+
+def terms_of(tables: Tables) -> Terms:
+    """What audits share, matched anew."""
+    acks = acknowledged(tables).persist()
+    return Terms(rematch(tables, acks).persist(), acks=acks, doubts=Doubts.of(tables))
+
+
+def pairs_of(rows: Iterable[Any]) -> set[tuple[int, int]]:
+    """Whom findings are about."""
+    return {(row.event, row.subscription) for row in rows}
+
+
+@pytest.mark.parametrize(("scenario", "seed"), [(CUT, 1), (CRASHED, 2)], ids=["cut", "crashed"])
+def test_64_nodes_are_judged_alike(spark: SparkSession, tmp_path: Path, scenario: Scenario, seed: int) -> None:
+    """Obligations, deliveries, losses, duplicates, transfers and violations, all through real segments."""
+    run = perform(scenario, seed)
+    assert run.findings == []
+    assert len(run.evidence.sites) == 64
+    write(run, tmp_path / "traces")
+    tables = compact(spark, [tmp_path / "traces"], tmp_path / "tables").tables
+    terms = terms_of(tables)
+    assert terms.pairs is not None
+    counted = terms.pairs.agg(F.count_if("is_owed").alias("owed"), F.count_if(~F.col("is_wanted")).alias("unwanted"))
+    assert counted.first() == (len(run.owed.owed), 0)
+    handed = tables.of(Kind.DELIVER)
+    distinct = handed.select("event", "subscription").distinct().count()
+    assert (handed.count(), distinct) == (len(run.evidence.of(Kind.DELIVER)), len(run.owed.delivered))
+    transfers = tables.of(Kind.FORWARD).groupBy("cast").count().groupBy("count").count()
+    assert {row[0]: row[1] for row in transfers.collect()} == _transfers(run)
+    found = [
+        row
+        for audit in (losses, deliveries, copies, spreading, conservation, liveness)
+        for row in audit.audit(tables, terms).collect()
+    ]
+    assert [row for row in found if row.verdict == "violated"] == []
+    # Where nobody fell nothing is unknown; else only what may lie in the tails of those who did.
+    assert not found or run.evidence.faults.crashes
+    spark.catalog.clearCache()
+
+
+def _transfers(run: Run) -> dict[int, int]:
+    """How many casts took how many transfers."""
+    per_cast: dict[object, int] = {}
+    for _, record in run.evidence.of(Kind.FORWARD):
+        per_cast[record.cast] = per_cast.get(record.cast, 0) + 1
+    return {count: list(per_cast.values()).count(count) for count in set(per_cast.values())}
+
+
+def test_a_subscriber_without_memory_breaks_the_same_promise_for_both(spark: SparkSession) -> None:
+    """A mutant that hands every copy over: the same pairs, as often, and nothing else is violated."""
+    run = perform(OWNERS_FALL, 0, applying.remembers_nothing_handed_over)
+    tables = tables_of(spark, run.records)
+    twice = [row for row in deliveries.audit(tables).collect() if row.verdict == "violated"]
+    assert {row.invariant for row in twice} == {finding.invariant for finding in run.findings} == {"S2"}
+    again = [finding.record for finding in run.findings if finding.record is not None]
+    assert pairs_of(twice) == run.pairs((r.event, r.subscription) for r in again if r.event and r.subscription)
+
+
+def test_an_owner_that_believes_itself_loses_the_same_events_for_both(spark: SparkSession) -> None:
+    """A mutant that takes what it sent for delivered: nothing is called lost that is not, and all that is, is found."""
+    run = perform(OWNERS_FALL, 0, keeping.calls_it_delivered_when_sent)
+    tables = Tables(*(frame.coalesce(1).persist() for frame in tables_of(spark, run.records)))
+    terms = terms_of(tables)
+    found = [row for audit in (losses, conservation) for row in audit.audit(tables, terms).collect()]
+    violated = [row for row in found if row.verdict == "violated"]
+    assert {row.invariant for row in violated} == {finding.invariant for finding in run.findings}
+    missed = [row for row in found if row.invariant == "S1"]
+    assert pairs_of(row for row in missed if row.verdict == "violated") <= run.lost <= pairs_of(missed)
+    spark.catalog.clearCache()
