@@ -26,6 +26,9 @@ Standing = int
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
+# Copied, because that is cheaper than to make one.
+_ID = hashlib.blake2b(digest_size=4)
+
 
 class Holdings:
     """Subscriptions with their rows. Equal filters share rows; each subscription still ends by its own id."""
@@ -62,14 +65,14 @@ class Holdings:
         if first is None:
             self._idle[subscription] = rank
         else:
-            self._by_id.put(hash(subscription), first)
+            self._by_id.put(_hash_of_id(subscription), first)
 
     def forget(self, subscription: SubscriptionId) -> Rank | None:
         """Take a subscription out and return its rank; None if it is unknown."""
         first = self._row_held_by(subscription)
         if first is None:
             return self._idle.pop(subscription, None)
-        self._by_id.take_out(hash(subscription), first)
+        self._by_id.take_out(_hash_of_id(subscription), first)
         table = self._conjunctions.rows
         holder = table.holders[first]
         if isinstance(holder, dict):
@@ -160,7 +163,7 @@ class Holdings:
         return None
 
     def _row_held_by(self, subscription: SubscriptionId) -> RowNumber | None:
-        for row in self._by_id.rows(hash(subscription)):
+        for row in self._by_id.rows(_hash_of_id(subscription)):
             holder = self._conjunctions.rows.holders[row]
             if subscription in holder if isinstance(holder, dict) else subscription == holder:
                 return row
@@ -179,3 +182,11 @@ def _digest_of(wanted: Filter) -> bytes | None:
 
 def _hash_of(digest: bytes) -> int:
     return int.from_bytes(digest[:4])
+
+
+def _hash_of_id(subscription: SubscriptionId) -> int:
+    """The same in every process, and nothing that a peer could choose for many of its subscriptions."""
+    node, incarnation, sequence = subscription
+    hasher = _ID.copy()
+    hasher.update(node + incarnation.to_bytes(8) + sequence.to_bytes(8))
+    return int.from_bytes(hasher.digest())

@@ -29,7 +29,7 @@ from sims.checkers.evidence import Evidence, Finding
 from sims.scenarios.run import Play
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
-from sims.workloads.applications import Load
+from sims.workloads.load import Load
 from tests.analysis.rows import Numbers, tables_of
 from tests.mutants import applying, keeping
 from tests.mutants.hostile import OWNERS_FALL
