@@ -36,8 +36,7 @@ class Engine:
 
     def add(self, subscription: SubscriptionId, wanted: Filter) -> None:
         """Take a subscription up, in place of one with the same id."""
-        rank = self._holdings.forget(subscription)
-        self._holdings.hold(subscription, wanted, rank)
+        self._holdings.hold(subscription, wanted)
         self._conjunctions.tend()
 
     def remove(self, subscription: SubscriptionId) -> None:

@@ -51,8 +51,10 @@ class Holdings:
     def __len__(self) -> int:
         return len(self._by_id) + len(self._idle)
 
-    def hold(self, subscription: SubscriptionId, wanted: Filter, rank: Rank | None) -> None:
-        """Take up a subscription that is not held, with its rank if it had one."""
+    def hold(self, subscription: SubscriptionId, wanted: Filter) -> None:
+        """Take up a subscription, in place of one with the same id, whose rank it gets."""
+        hash_ = _hash_of_id(subscription)
+        rank = self._forget(subscription, hash_)
         if rank is None:
             rank = self.ranks
             self.ranks += 1
@@ -65,14 +67,18 @@ class Holdings:
         if first is None:
             self._idle[subscription] = rank
         else:
-            self._by_id.put(_hash_of_id(subscription), first)
+            self._by_id.put(hash_, first)
 
-    def forget(self, subscription: SubscriptionId) -> Rank | None:
-        """Take a subscription out and return its rank; None if it is unknown."""
-        first = self._row_held_by(subscription)
+    def forget(self, subscription: SubscriptionId) -> None:
+        """Take a subscription out, if it is there."""
+        self._forget(subscription, _hash_of_id(subscription))
+
+    def _forget(self, subscription: SubscriptionId, hash_: int) -> Rank | None:
+        """Its rank; None if it is unknown."""
+        first = self._row_held_by(subscription, hash_)
         if first is None:
             return self._idle.pop(subscription, None)
-        self._by_id.take_out(_hash_of_id(subscription), first)
+        self._by_id.take_out(hash_, first)
         table = self._conjunctions.rows
         holder = table.holders[first]
         if isinstance(holder, dict):
@@ -162,8 +168,8 @@ class Holdings:
                 return row
         return None
 
-    def _row_held_by(self, subscription: SubscriptionId) -> RowNumber | None:
-        for row in self._by_id.rows(_hash_of_id(subscription)):
+    def _row_held_by(self, subscription: SubscriptionId, hash_: int) -> RowNumber | None:
+        for row in self._by_id.rows(hash_):
             holder = self._conjunctions.rows.holders[row]
             if subscription in holder if isinstance(holder, dict) else subscription == holder:
                 return row
