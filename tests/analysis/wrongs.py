@@ -194,7 +194,8 @@ class Wrongs:
         self._wrong("S11", self.owner.records[-1], self._subscribed["other"])
 
     def _received(self) -> None:
-        cast = self.owner.cast("EventPayload")
+        # Late enough to leave the cube settled around the broadcasts.
+        cast = self.owner.cast("EventPayload", at_ms=175 * S)
         for prefix in ("1", "1", "01"):
             again = self.far.receive(cast, self.owner, prefix)
             if prefix == "1":
