@@ -39,6 +39,7 @@ Tell = Callable[[str, int, int], None]
 """Is told what has come so far, how much is done, and how much there is in all."""
 
 Answers = dict[str, DataFrame]
+Work = dict[str, Callable[[], DataFrame]]
 
 VIOLATIONS_ROOM: Final = "violations"
 """The table of all that audits found."""
@@ -116,17 +117,21 @@ def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
     """All answers, with names for numbers, and what each audit found; computed once and kept in the room."""
     pairs = keep(rematch(tables), room / "pairs") if orders.is_rematched else None
     terms = Terms(pairs, orders.d_diff_us)
-    work: dict[str, Callable[[], DataFrame]] = {
-        **{question.name: partial(_named_answer, question, tables) for question in QUESTIONS},
+    first: Work = {
+        **{one.name: partial(_named_answer, one, tables) for one in QUESTIONS if one.after is None},
         **{_room_of(audit): partial(audit.find, tables, terms) for audit in AUDITS},
     }
+    kept = _keep_all(first, room, tell)
+    then: Work = {
+        one.name: partial(_named_answer, one, tables, kept[one.after]) for one in QUESTIONS if one.after is not None
+    }
+    return kept | _keep_all(then, room, tell)
 
-    def answer(name: str) -> DataFrame:
-        return keep(work[name](), room / name)
 
+def _keep_all(work: Work, room: Path, tell: Tell) -> Answers:
     kept: Answers = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        asked = {pool.submit(answer, name): name for name in work}
+        asked = {pool.submit(lambda one: keep(work[one](), room / one), name): name for name in work}
         try:
             for done, answered in enumerate(as_completed(asked), 1):
                 kept[asked[answered]] = answered.result()
@@ -134,11 +139,11 @@ def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
         finally:
             # If one fails, or a person gives up, the others are not even begun.
             pool.shutdown(wait=False, cancel_futures=True)
-    return {name: kept[name] for name in work}
+    return kept
 
 
-def _named_answer(question: Question, tables: Tables) -> DataFrame:
-    return named(tables, question.answer(tables))
+def _named_answer(question: Question, tables: Tables, *known: DataFrame) -> DataFrame:
+    return named(tables, question.answer(tables, *known))
 
 
 def _room_of(audit: Audit) -> str:

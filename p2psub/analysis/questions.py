@@ -16,14 +16,14 @@ from p2psub.analysis.answers.latency import latency, latency_buckets
 from p2psub.analysis.answers.load import load, load_balance, load_by_cluster
 from p2psub.analysis.answers.places import places
 from p2psub.analysis.answers.timeline import timeline
-from p2psub.analysis.tables import Tables
 
 
 class Question(NamedTuple):
-    """One question: `answer` is its table."""
+    """One question: `answer` is its table, made from the tables and, if it is `after` another, from that one's."""
 
     name: str
-    answer: Callable[[Tables], DataFrame]
+    answer: Callable[..., DataFrame]
+    after: str | None = None
 
 
 QUESTIONS: Final = (
@@ -31,14 +31,14 @@ QUESTIONS: Final = (
     Question("casts", casts),
     Question("duplicates", duplicates),
     Question("duplicate_causes", duplicate_causes),
-    Question("latency", latency),
+    Question("latency", latency, after="latency_buckets"),
     Question("latency_buckets", latency_buckets),
     Question("delays", delays),
     Question("links", links),
     Question("load", load),
-    Question("load_balance", load_balance),
-    Question("load_by_cluster", load_by_cluster),
-    Question("conservation", conservation),
+    Question("load_balance", load_balance, after="load"),
+    Question("load_by_cluster", load_by_cluster, after="load"),
+    Question("conservation", conservation, after="coverage"),
     Question("timeline", timeline),
     Question("places", places),
 )

@@ -18,12 +18,12 @@ from p2psub.analysis.tables import Tables
 from p2psub.model.records import Kind
 
 
-def conservation(tables: Tables) -> DataFrame:
+def conservation(tables: Tables, known: DataFrame | None = None) -> DataFrame:
     """One row per law and where it is applied: law, at (node id or guarantee), total, taken, other, open, difference.
 
     received: total = forwarded to it, taken = new, other = repeated. matched: taken = delivered, other = ended.
     """
-    return received(tables).unionAll(matched(tables))
+    return received(tables).unionAll(matched(tables, known))
 
 
 def received(tables: Tables) -> DataFrame:
@@ -48,9 +48,9 @@ def received(tables: Tables) -> DataFrame:
     )
 
 
-def matched(tables: Tables) -> DataFrame:
-    """Pairs of events that somebody had a claim to, per guarantee."""
-    claimed = coverage(tables).where("expected is not null").groupBy("guarantee")
+def matched(tables: Tables, known: DataFrame | None = None) -> DataFrame:
+    """Pairs of events that somebody had a claim to, per guarantee; `known` is the coverage, if it was asked for."""
+    claimed = (coverage(tables) if known is None else known).where("expected is not null").groupBy("guarantee")
     sums = claimed.agg(
         F.sum(F.col("expected") + F.col("beyond")).alias("total"),
         F.sum("delivered").alias("taken"),

@@ -25,9 +25,11 @@ ALL: Final = "all"
 STABLE: Final = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
 
 
-def latency(tables: Tables) -> DataFrame:
+def latency(tables: Tables, known: DataFrame | None = None) -> DataFrame:
     """One row per measure and guarantee (`all`: whatever it is): count, min, p50, p90, p99, p99.9, max, mean, in us."""
-    return percentiles(latency_buckets(tables), "measure", "guarantee").orderBy("measure", "guarantee")
+    return percentiles(latency_buckets(tables) if known is None else known, "measure", "guarantee").orderBy(
+        "measure", "guarantee"
+    )
 
 
 def latency_buckets(tables: Tables) -> DataFrame:

@@ -53,20 +53,20 @@ def load(tables: Tables) -> DataFrame:
     )
 
 
-def load_by_cluster(tables: Tables) -> DataFrame:
-    """One row per cluster, with its prefix: nodes, and the sums of `load`."""
+def load_by_cluster(tables: Tables, known: DataFrame | None = None) -> DataFrame:
+    """One row per cluster, with its prefix: nodes, and the sums of `load`, `known` if it was asked for."""
     sums = (F.sum(name).alias(name) for name in MEASURES)
-    by = load(tables).groupBy("cluster", "prefix")
+    by = (load(tables) if known is None else known).groupBy("cluster", "prefix")
     return by.agg(F.count("*").alias("nodes"), *sums).orderBy("cluster")
 
 
-def load_balance(tables: Tables) -> DataFrame:
+def load_balance(tables: Tables, known: DataFrame | None = None) -> DataFrame:
     """One row per measure over all nodes: total, mean, max, max over mean, coefficient of variation, Gini.
 
     Gini is 0 where all nodes do the same, and nears 1 where one does everything.
     """
     each = F.explode(F.create_map(*(part for name in MEASURES for part in (F.lit(name), F.col(name)))))
-    long = load(tables).select("node", each.alias("measure", "work"))
+    long = (load(tables) if known is None else known).select("node", each.alias("measure", "work"))
     ranked = long.select("*", F.row_number().over(Window.partitionBy("measure").orderBy("work", "node")).alias("rank"))
     nodes, total = F.count("*"), F.sum("work")
     gini = 2 * F.sum(F.col("rank") * F.col("work")) / (nodes * total) - (nodes + 1) / nodes
