@@ -28,7 +28,7 @@ from p2psub.analysis.rematching import rematch
 from p2psub.analysis.report.document import render
 from p2psub.analysis.report.gathering import Known, gather
 from p2psub.analysis.schemas import VIOLATIONS
-from p2psub.analysis.sources import NoTraces, find_sources
+from p2psub.analysis.sources import find_sources
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.verdicts import gather_verdicts
 
@@ -100,17 +100,11 @@ def _room(out: Path | None) -> Iterator[Path]:
 
 
 def read_traces(spark: SparkSession, directories: Sequence[Path], room: Path) -> Compacted:
-    """Compacted traces as they are; others are compacted into the room first."""
+    """One compaction as it is; anything else is compacted into the room first."""
     sources = find_sources(directories)
-    if not sources.compacted:
-        return compact(spark, directories, room)
-    if sources.segments or len(sources.compacted) > 1:
-        # Numbers hold within one compaction.
-        raise NoTraces(
-            f"{sources.compacted[0]} is compacted, and there are other traces beside it",
-            "give one compaction alone, or the segments that it was made from",
-        )
-    return open_compacted(spark, sources.compacted[0])
+    if len(sources.compacted) == 1 and not sources.segments:
+        return open_compacted(spark, sources.compacted[0])
+    return compact(spark, directories, room)
 
 
 def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
