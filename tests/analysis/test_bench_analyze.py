@@ -1,0 +1,60 @@
+"""`p2psub bench analyze` adds up rightly, notices when the engines disagree, and says what to do when it cannot run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from p2psub.analysis.benchmark import EngineFailed, _compared, bench_analyze
+from p2psub.analysis.benchmark_queries import QUERIES
+from p2psub.analysis.benchmark_traces import write_trace
+from p2psub.analysis.benchmark_worker import Cost, Run, _cpu_s, _duckdb, _peak_mib
+from p2psub.cli.main import app
+
+
+def test_costs_are_summed_and_differences_named() -> None:
+    """The ratio is of CPU seconds; an answer that differs is named."""
+    same, other = [("a", 1.0)], [("a", 2.0)]
+    duckdb = Run("duckdb", 0.1, 50, {"one": Cost(1.0, 0.5, same), "two": Cost(1.0, 0.5, same)})
+    spark = Run("spark", 9.0, 900, {"one": Cost(2.0, 1.0, same), "two": Cost(4.0, 3.0, other)})
+    size = _compared(1_000, 0.2, duckdb, spark)
+    assert (size.all.ratio, size.all.spark.rows_per_s, size.all.duckdb.rows_per_s) == (3.0, 250.0, 1_000.0)
+    assert ([found.ratio for found in size.questions.values()], size.differing) == ([2.0, 4.0], ["two"])
+
+
+def test_every_question_can_be_asked_of_duckdb(tmp_path: Path) -> None:
+    """A small synthetic trace has an answer to each, and asking costs CPU and memory."""
+    rows = write_trace(tmp_path, 20_000)
+    with _duckdb(tmp_path, rows, 1, 512) as (ask, pids):
+        before_s = _cpu_s(pids)
+        answers = {name: ask(name) for name in QUERIES}
+        assert _cpu_s(pids) > before_s
+        assert sum(map(_peak_mib, pids)) > 10
+    assert all(answers.values())
+    [promised] = [row for row in answers["coverage"] if row[0] == "effectively_once"]
+    assert promised[1] == pytest.approx(20_000 / 14.2 * 0.9, rel=0.1)
+
+
+def test_a_disk_that_is_too_small_is_said_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The advice names the room it takes."""
+
+    class Full:
+        free = 1 << 20
+
+    def usage(_: Any) -> Full:
+        return Full()
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    with pytest.raises(EngineFailed, match="set TMPDIR"):
+        bench_analyze([10_000_000], 1, 512, lambda _: None)
+
+
+@pytest.mark.parametrize("rows", ["", "many", "0", "1e6,-1", "inf"])
+def test_sizes_that_are_none_are_refused(rows: str) -> None:
+    """With an example of what to say."""
+    said = CliRunner().invoke(app, ["bench", "analyze", "--rows", rows])
+    assert said.exit_code != 0
+    assert "1e6,1e7" in said.output
