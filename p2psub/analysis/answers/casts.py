@@ -84,19 +84,38 @@ def cast_totals(tables: Tables, known: DataFrame | None = None) -> DataFrame:
 
 def _summed(tables: Tables) -> DataFrame:
     """Grouped by cast and receiver first, lest a receiver of two subcubes count twice."""
-    is_cast, is_forward, is_receive = (_is(kind) for kind in (Kind.CAST, Kind.FORWARD, Kind.RECEIVE))
-    is_repeated = _is(Kind.DUPLICATE) & (F.col("reason") == REPEATED)
-    rows = tables.of(Kind.CAST, Kind.FORWARD, Kind.RECEIVE, Kind.DUPLICATE).where(F.col("cast").isNotNull())
-    wall_us = F.col("wall_us")
+    broadcast, multicast, forward, receive, repeated = range(5)
+    number = (
+        F.when(_is(Kind.FORWARD), forward)
+        .when(_is(Kind.RECEIVE), receive)
+        .when(_is(Kind.CAST), F.when(F.col("reason") == BROADCAST, broadcast).otherwise(multicast))
+        .when(F.col("reason") == REPEATED, repeated)
+    )
+    # Numbers only: this is what travels between tasks.
+    rows = (
+        tables.of(Kind.CAST, Kind.FORWARD, Kind.RECEIVE, Kind.DUPLICATE)
+        .where(F.col("cast").isNotNull())
+        .select(
+            "cast",
+            F.when(_is(Kind.FORWARD), F.col("peer")).otherwise(F.col("node")).alias("receiver"),
+            "process",
+            "wall_us",
+            "hops",
+            number.alias("number"),
+        )
+    )
+    wall_us, told = F.col("wall_us"), F.col("number")
+    is_cast, is_forward, is_receive = told.isin(broadcast, multicast), told == forward, told == receive
+    is_repeated = F.coalesce(told == repeated, F.lit(False))
     ways = (
         rows.repartition("cast")
-        .groupBy("cast", F.when(is_forward, F.col("peer")).otherwise(F.col("node")).alias("receiver"))
+        .groupBy("cast", "receiver")
         .agg(
             F.min(F.when(is_cast, wall_us)).alias("started_us"),
-            F.max(F.when(is_cast, (F.col("reason") == BROADCAST).cast("int"))).alias("is_broadcast"),
+            F.max((told == broadcast).cast("int")).alias("is_broadcast"),
             F.max(F.when(is_cast, F.col("process"))).alias("process"),
-            F.sum(is_forward.cast("int")).alias("transfers"),
-            F.max(is_receive.cast("int")).alias("is_reached"),
+            F.sum(F.when(is_forward, 1).otherwise(0)).alias("transfers"),
+            F.max(F.when(is_receive, 1).otherwise(0)).alias("is_reached"),
             F.max(F.when(is_receive, F.col("hops"))).alias("hops"),
             F.max(F.when(is_receive, wall_us)).alias("last_us"),
             F.sum(is_repeated.cast("int")).alias("duplicates"),

@@ -40,27 +40,33 @@ def links(tables: Tables) -> DataFrame:
 
 
 def _of_events(tables: Tables) -> DataFrame:
-    stored = _first(tables, Kind.STORE, "stored_us")
-    published = _first(tables, Kind.PUBLISH, "published_us")
-    acknowledged = _first(tables, Kind.ACKNOWLEDGE, "acknowledged_us")
-    delivered = (
-        tables.of(Kind.DELIVER).where("event is not null").select("event", F.col("wall_us").alias("delivered_us"))
+    kinds = (Kind.PUBLISH, Kind.STORE, Kind.ACKNOWLEDGE)
+    published_us, stored_us, acknowledged_us = (
+        F.min(F.when(F.col("number") == number, F.col("wall_us"))) for number in range(len(kinds))
     )
-    stages = [
-        ("publish to store", published, "published_us", stored, "stored_us"),
-        ("store to acknowledge", stored, "stored_us", acknowledged, "acknowledged_us"),
-        ("store to deliver", stored, "stored_us", delivered, "delivered_us"),
-    ]
-    several = [
-        earlier.join(later, "event").select(F.lit(stage).alias("stage"), (F.col(end) - F.col(start)).alias("us"))
-        for stage, earlier, start, later, end in stages
-    ]
-    return several[0].unionAll(several[1]).unionAll(several[2])
-
-
-def _first(tables: Tables, kind: Kind, name: str) -> DataFrame:
-    known = tables.of(kind).where("event is not null")
-    return known.groupBy("event").agg(F.min("wall_us").alias(name))
+    number = F.when(F.col("kind") == Kind.PUBLISH.value, 0).when(F.col("kind") == Kind.STORE.value, 1).otherwise(2)
+    events = (
+        tables.of(*kinds)
+        .where("event is not null")
+        .select("event", "wall_us", number.alias("number"))
+        .repartition("event")
+        .groupBy("event")
+        .agg(
+            stored_us.alias("stored_us"),
+            (stored_us - published_us).alias("to_store"),
+            (acknowledged_us - stored_us).alias("to_acknowledge"),
+        )
+        .where("stored_us is not null")
+    )
+    stages = F.array(
+        F.struct(F.lit("publish to store").alias("stage"), F.col("to_store").alias("us")),
+        F.struct(F.lit("store to acknowledge").alias("stage"), F.col("to_acknowledge").alias("us")),
+    )
+    delivered = tables.of(Kind.DELIVER).where("event is not null").select("event", "wall_us").repartition("event")
+    handed_over = delivered.join(events.select("event", "stored_us").hint("shuffle_hash"), "event").select(
+        F.lit("store to deliver").alias("stage"), (F.col("wall_us") - F.col("stored_us")).alias("us")
+    )
+    return events.select(F.inline(stages)).unionAll(handed_over)
 
 
 def _hops(tables: Tables) -> DataFrame:
@@ -80,6 +86,6 @@ def _hops(tables: Tables) -> DataFrame:
         F.col("wall_us").alias("got_us"),
     )
     name = ["cast", "prefix", "from_node", "to_node"]
-    tries = sent.join(got, name).where("sent_us <= got_us")
+    tries = sent.repartition("cast").join(got.repartition("cast").hint("shuffle_hash"), name).where("sent_us <= got_us")
     hops = tries.groupBy(*name).agg(F.max("sent_us").alias("sent_us"), F.max("got_us").alias("got_us"))
     return hops.select("from_node", "to_node", (F.col("got_us") - F.col("sent_us")).alias("us"))

@@ -16,7 +16,8 @@ from p2psub.model.content import Guarantee
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
-_ONCE_PER_EVENT: Final = (Kind.PUBLISH, Kind.MATCH, Kind.STORE, Kind.ACKNOWLEDGE, Kind.DISCHARGE)
+_ONCE_PER_EVENT: Final = (Kind.PUBLISH, Kind.STORE, Kind.ACKNOWLEDGE, Kind.MATCH, Kind.DISCHARGE)
+_NUMBERS: Final = {kind: number for number, kind in enumerate((*_ONCE_PER_EVENT, Kind.DELIVER, Kind.OUTCOME))}
 NOT_ENDED: Final = (Outcome.DELIVERED, Outcome.DEFERRED)
 """Outcomes that end nothing: handed over, or still owed."""
 
@@ -36,9 +37,7 @@ def events(tables: Tables) -> DataFrame:
     first_us, last_us    the first and the last hand-over
     is_discharged    an owner has let it go, owing nothing
     """
-    ended = ~F.col("reason").isin([outcome.value for outcome in NOT_ENDED])
-    about = _is(*_ONCE_PER_EVENT, Kind.DELIVER) | (_is(Kind.OUTCOME) & ended)
-    pairs = _by_pair(tables.records.where(F.col("event").isNotNull() & about).repartition("event"))
+    pairs = _by_pair(_narrow(tables).repartition("event"))
     return _by_event(pairs).select(
         "event",
         F.when(F.col("is_promised") == 1, Guarantee.EFFECTIVELY_ONCE.value)
@@ -59,26 +58,41 @@ def events(tables: Tables) -> DataFrame:
     )
 
 
+def _narrow(tables: Tables) -> DataFrame:
+    """What is needed of the records about events, in numbers: this is what travels between tasks."""
+    ended = ~F.col("reason").isin([outcome.value for outcome in NOT_ENDED])
+    about = _is(*_ONCE_PER_EVENT, Kind.DELIVER) | (_is(Kind.OUTCOME) & ended)
+    named = F.coalesce("guarantee", F.when(_is(Kind.MATCH), F.col("reason")))
+    return tables.records.where(F.col("event").isNotNull() & about).select(
+        "event",
+        "subscription",
+        "wall_us",
+        "count",
+        _number_of_kind().alias("kind"),
+        F.when(named.isNotNull(), (named == Guarantee.EFFECTIVELY_ONCE.value).cast("int")).alias("is_promised"),
+    )
+
+
 def _by_pair(rows: DataFrame) -> DataFrame:
     """Grouped by event and subscription; what is about the event alone has none."""
     wall_us, count = F.col("wall_us"), F.col("count")
-    # No strings in the groups: they cannot be updated in place, and the grouping would be by sorting.
-    named = F.coalesce("guarantee", F.when(_is(Kind.MATCH), F.col("reason")))
-    promised = F.when(named.isNotNull(), (named == Guarantee.EFFECTIVELY_ONCE.value).cast("int"))
-    delivered_us = F.when(_is(Kind.DELIVER), wall_us)
+    publish, store, acknowledge, match, discharge, deliver, outcome = (
+        F.col("kind") == _NUMBERS[kind] for kind in _NUMBERS
+    )
+    delivered_us = F.when(deliver, wall_us)
     return rows.groupBy("event", "subscription").agg(
-        F.max(promised).alias("is_promised"),
-        F.min(F.when(_is(Kind.PUBLISH), wall_us)).alias("published_us"),
-        F.min(F.when(_is(Kind.ACKNOWLEDGE), wall_us)).alias("acknowledged_us"),
-        F.max(F.when(_is(Kind.ACKNOWLEDGE), count)).alias("acknowledged_count"),
-        F.min(F.when(_is(Kind.STORE), wall_us)).alias("stored_us"),
-        F.min(F.when(_is(Kind.STORE), count)).alias("stored_least"),
-        F.max(F.when(_is(Kind.STORE), count)).alias("stored_most"),
-        F.max(F.when(_is(Kind.MATCH), count)).alias("matched"),
-        F.max(_is(Kind.DISCHARGE)).alias("is_discharged"),
+        F.max("is_promised").alias("is_promised"),
+        F.min(F.when(publish, wall_us)).alias("published_us"),
+        F.min(F.when(acknowledge, wall_us)).alias("acknowledged_us"),
+        F.max(F.when(acknowledge, count)).alias("acknowledged_count"),
+        F.min(F.when(store, wall_us)).alias("stored_us"),
+        F.min(F.when(store, count)).alias("stored_least"),
+        F.max(F.when(store, count)).alias("stored_most"),
+        F.max(F.when(match, count)).alias("matched"),
+        F.max(discharge).alias("is_discharged"),
         F.min(delivered_us).alias("first_us"),
         F.max(delivered_us).alias("last_us"),
-        F.max(_is(Kind.OUTCOME)).alias("is_ended"),
+        F.max(outcome).alias("is_ended"),
     )
 
 
@@ -93,6 +107,14 @@ def _by_event(pairs: DataFrame) -> DataFrame:
         F.sum(is_delivered.cast("int")).alias("delivered"),
         F.sum(is_ended.cast("int")).alias("ended"),
     )
+
+
+def _number_of_kind() -> Column:
+    """A kind as a number: comparing strings in every sum costs more than all the rest."""
+    numbered = F.lit(None).cast("int")
+    for kind, number in _NUMBERS.items():
+        numbered = F.when(_is(kind), number).otherwise(numbered)
+    return numbered
 
 
 def _is(*kinds: Kind) -> Column:
