@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,20 +11,20 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from p2psub.analysis.compacting import compact, open_tables
-from tests.analysis.test_compacting import assert_same, rich_trace
+from p2psub.analysis.job import Orders, run_analysis
+from tests.analysis.traces import market
 
 _PATIENCE_S = 900
 
 SCRIPT = """
-import sys
+import json, sys
 from pathlib import Path
-from p2psub.analysis.compacting import compact
+from p2psub.analysis.job import Orders, run_analysis
 from p2psub.analysis.session import open_session
 quick = {"spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 spark = open_session(sys.argv[1], memory_mib=1024, shuffle_partitions=2, quick=True, settings=quick)
 assert spark.sparkContext.master == sys.argv[1]
-print(compact(spark, [Path(sys.argv[2])], Path(sys.argv[3])).rows)
+print(json.dumps(run_analysis(spark, Orders([Path(sys.argv[2])]), lambda *_: None).figures))
 """
 
 
@@ -40,20 +41,20 @@ def cluster() -> Iterator[str]:
             assert child.wait(_PATIENCE_S) == 0
 
 
-def test_a_cluster_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
-    """Compaction by a master and two workers, and compaction here: row for row the same."""
-    trace = rich_trace()
-    trace.write(tmp_path / "in", batch=2)
-    here = compact(spark, [tmp_path / "in"], tmp_path / "here")
+def test_a_cluster_gives_the_same_figures(spark: SparkSession, tmp_path: Path) -> None:
+    """Analysis by a master and two workers, and analysis here: the same figures, the same violations."""
+    trace = market(is_cut=False)
+    trace.write(tmp_path)
+    here = run_analysis(spark, Orders([tmp_path]), lambda *_: None).figures
     with cluster() as master:
         assert master.startswith("spark://127.0.0.1:")
         ran = subprocess.run(
-            [sys.executable, "-c", SCRIPT, master, str(tmp_path / "in"), str(tmp_path / "there")],
+            [sys.executable, "-c", SCRIPT, master, str(tmp_path)],
             capture_output=True,
             text=True,
             check=True,
             timeout=_PATIENCE_S,
         )
-    assert (int(ran.stdout), ran.stderr) == (here.rows, "")
-    assert here.rows == len(trace.records)
-    assert_same(open_tables(spark, tmp_path / "there"), here.tables)
+    assert ran.stderr == ""
+    assert json.loads(ran.stdout) == json.loads(json.dumps(here))
+    assert (here["rows"], here["lost"]) == (len(trace.records), 1)

@@ -34,6 +34,8 @@ def test_a_denied_peer_loses_its_links_and_gets_none_again(tmp_path: Path) -> No
         eventually(lambda: not links_of(denied), "it has no link", lambda: links_of(denied), SOON_S)
         assert not [peer.name for peer in others if id_ in links_of(peer)]
 
+        eventually(lambda: all(peer.status()["deny_list_issued_s"] == issued_s for peer in others), "the others know")
+
         # Nobody but its peers can tell it now.
         bootstrap.terminal.end()
         away.start()

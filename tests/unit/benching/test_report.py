@@ -13,7 +13,7 @@ from p2psub.bench.report import FilteredReport, FilteredRound, LinkReport, LinkR
 from p2psub.cli.bench_tables import filtered_table, link_table
 from p2psub.model.content import Guarantee
 
-SIGNATURES = "one for up to 64 events, checked by every receiver"
+SIGNATURES = "one for up to 256 events, checked by every receiver"
 
 
 def link_round(figure: float) -> LinkRound:
