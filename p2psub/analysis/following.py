@@ -25,7 +25,7 @@ from p2psub.analysis.sources import NoTraces, Skipped, find_sources
 from p2psub.analysis.tables import Tables
 from p2psub.model.records import SCHEMA_VERSION
 
-_SEGMENT: Final = rf"^[0-9a-f]{{10}}-\d+-\d+(\.v{SCHEMA_VERSION})?\.ndjson$"
+_SEGMENT: Final = rf"^[0-9a-f]{{10}}-\d+-\d+\.v{SCHEMA_VERSION}\.ndjson$"
 _FOR_EVER: Final = "36500d"
 _NAMES: Final = "name string, id string, incarnation long, process int, node int"
 

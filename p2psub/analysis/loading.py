@@ -54,6 +54,7 @@ LINES: Final = StructType(
         StructField("digest", StringType()),
         StructField("published", StringType()),
         StructField("subscribed", StringType()),
+        StructField("advertised", StringType()),
         StructField(_CORRUPT, StringType()),
     ]
 )
@@ -125,9 +126,10 @@ def flat(lines: DataFrame) -> DataFrame:
         F.get("published_parts", 5).alias("guarantee"),
         F.get("published_parts", 4).try_cast("long").alias("retain_us"),
         "published",
-        F.get("subscribed_parts", 1).try_cast("long").alias("version"),
-        F.get("subscribed_parts", 2).alias("state"),
+        F.get("subscribed_parts", 2).try_cast("long").alias("version"),
+        F.get("subscribed_parts", 3).alias("state"),
         "subscribed",
+        "advertised",
         *(F.col(name).isNotNull().alias(f"has_{name}") for name in (*KEYS, "epoch")),
     )
     return flat.withColumn("bad", _is_bad()).drop(_CORRUPT, *(f"has_{name}" for name in (*KEYS, "epoch")))

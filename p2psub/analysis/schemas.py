@@ -79,6 +79,7 @@ RECORDS: Final = _table(
     version=LongType(),  # of `subscribed`
     state=StringType(),  # of `subscribed`
     subscribed=StringType(),  # JSON of the subscription
+    advertised=StringType(),  # JSON of the advertisement
 )
 
 VIOLATIONS: Final = _table(

@@ -13,6 +13,7 @@ import msgspec
 from p2psub.cli.whereabouts import BadUsage, NoPeer, Whereabouts
 from p2psub.runtime.control.bodies import (
     NDJSON,
+    AdvertiseAsk,
     OutcomeSay,
     Problem,
     ProblemSay,
@@ -20,7 +21,14 @@ from p2psub.runtime.control.bodies import (
     StreamLine,
     SubscribeAsk,
 )
-from p2psub.runtime.control.pages import CubePage, QueuesPage, RingPage, StatusPage, SubscriptionsPage
+from p2psub.runtime.control.pages import (
+    AdvertisementsPage,
+    CubePage,
+    QueuesPage,
+    RingPage,
+    StatusPage,
+    SubscriptionsPage,
+)
 from p2psub.runtime.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -31,7 +39,7 @@ LOOK_S: Final = 10.0
 
 CONNECT_S: Final = 5.0
 
-Page = TypeVar("Page", StatusPage, RingPage, CubePage, QueuesPage, SubscriptionsPage)
+Page = TypeVar("Page", StatusPage, RingPage, CubePage, QueuesPage, SubscriptionsPage, AdvertisementsPage)
 
 
 class PeerRefused(Refusal):
@@ -96,6 +104,9 @@ class ControlClient:
     def subscriptions(self) -> SubscriptionsPage:
         return self._look("/subsz", SubscriptionsPage)
 
+    def advertisements(self) -> AdvertisementsPage:
+        return self._look("/adsz", AdvertisementsPage)
+
     def publish(self, ask: PublishAsk) -> OutcomeSay:
         """Publish one event; returns when the overlay is responsible for it."""
         content = msgspec.json.encode(ask)
@@ -118,17 +129,15 @@ class ControlClient:
                 yield said.error or OutcomeSay(event=said.event, copies=said.copies, matched=said.matched)
 
     @contextmanager
-    def subscribe(self, ask: SubscribeAsk) -> Iterator[Subscribed]:
-        """Hold a subscription while the block runs."""
+    def hold(self, ask: SubscribeAsk | AdvertiseAsk) -> Iterator[Held]:
+        """Hold a subscription, or an advertisement, while the block runs."""
+        path = "/v1/subscriptions" if isinstance(ask, SubscribeAsk) else "/v1/advertisements"
         content = msgspec.json.encode(ask)
-        with (
-            self._reaching(),
-            self._http.stream("POST", "/v1/subscriptions", content=content, timeout=None) as answer,
-        ):
+        with self._reaching(), self._http.stream("POST", path, content=content, timeout=None) as answer:
             if answer.is_error:
                 answer.read()
                 _sound(answer)
-            yield Subscribed(answer)
+            yield Held(answer)
 
     def _look(self, path: str, kind: type[Page]) -> Page:
         with self._reaching():
@@ -155,8 +164,8 @@ class ControlClient:
             raise NoPeer("the peer has gone away", self._where.remedy) from error
 
 
-class Subscribed:
-    """A subscription that is being read."""
+class Held:
+    """A subscription that is being read, or an advertisement."""
 
     def __init__(self, answer: httpx.Response) -> None:
         self._answer = answer

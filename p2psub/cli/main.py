@@ -13,7 +13,7 @@ from p2psub.cli.exits import EXIT_CODES
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Peer-to-peer content-based publish/subscribe.")
 app.add_typer(bootstrap.app, name="bootstrap")
 app.command()(peer.peer)
-for command in (pubsub.pub, pubsub.sub, console.console, status.status, status.ring, status.cube):
+for command in (pubsub.pub, pubsub.sub, pubsub.advertise, console.console, status.status, status.ring, status.cube):
     app.command(epilog=EXIT_CODES)(command)
 app.command("check-filter")(filters.check_filter)
 app.command()(demo.demo)

@@ -1,4 +1,4 @@
-"""`p2psub pub` and `p2psub sub`: publish, and read what one subscribed to, through a running peer."""
+"""`p2psub pub`, `sub` and `advertise`: publish, subscribe, say what will be published, through a running peer."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ import msgspec
 import typer
 
 from p2psub.cli.assignments import SYNTAX, read_assignments
-from p2psub.cli.client import ControlClient, PeerRefused, Subscribed
+from p2psub.cli.client import ControlClient, Held, PeerRefused
 from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
 from p2psub.cli.options import AsJson, Data
-from p2psub.cli.showing import event_text, gap_text, outcome_text, verdict_text
+from p2psub.cli.showing import advertised_text, event_text, gap_text, outcome_text, verdict_text
 from p2psub.cli.whereabouts import BadUsage, NoPeer, find_peer
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.runtime.control.bodies import (
     ASK_BYTES_MAX,
+    AdvertiseAsk,
     Problem,
     ProblemSay,
     PublishAsk,
@@ -138,13 +139,13 @@ def sub(
         given = values_to_json(read_assignments(params or []))
         ask = SubscribeAsk(filter=wanted, params=given, replay=replay)
         try:
-            with ControlClient(find_peer(data)) as client, client.subscribe(ask) as lines:
+            with ControlClient(find_peer(data)) as client, client.hold(ask) as lines:
                 _show_lines(lines, count, as_json)
         except KeyboardInterrupt:
             return
 
 
-def _show_lines(lines: Subscribed, count: int | None, as_json: bool) -> None:
+def _show_lines(lines: Held, count: int | None, as_json: bool) -> None:
     events = 0
     for line in lines:
         if line.error is not None:
@@ -158,7 +159,34 @@ def _show_lines(lines: Subscribed, count: int | None, as_json: bool) -> None:
         events += line.event is not None
         if events == count:
             return
-    raise NoPeer("the peer has ended the subscription", "see its log, and subscribe again")
+    raise NoPeer("the peer has ended it", "see its log, and run the command again")
+
+
+def advertise(
+    offered: Annotated[
+        str, typer.Option("--filter", "-f", help="Which events will come: topic = 'quotes/ACME'. Blank: all.")
+    ],
+    rate: Annotated[float, typer.Option(help="How many of them per second, at most.")],
+    params: Annotated[
+        list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)
+    ] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what the peer will publish, and how much of it at most, until Ctrl-C.
+
+    p2psub advertise --filter "topic = 'quotes/ACME'" --rate 50
+
+    Every cluster learns of it. The peer is held to it: what the filter takes and comes faster is refused as above_rate
+    (a second's worth may come at once); what no advertisement of the peer speaks of is free.
+    """
+    with explained(as_json):
+        ask = AdvertiseAsk(filter=offered, rate=rate, params=values_to_json(read_assignments(params or [])))
+        try:
+            with ControlClient(find_peer(data)) as client, client.hold(ask) as lines:
+                _show_lines(lines, None, as_json)
+        except KeyboardInterrupt:
+            return
 
 
 def _show_line(line: StreamLine) -> None:
@@ -166,6 +194,8 @@ def _show_line(line: StreamLine) -> None:
         _print(event_text(line.event))
     if line.verdict is not None:
         print(verdict_text(line.verdict), file=sys.stderr)
+    if line.advertised is not None:
+        print(advertised_text(line.advertised), file=sys.stderr)
     if line.gap is not None:
         print(gap_text(line.gap), file=sys.stderr)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from p2psub.cli.assignments import spell_text, spell_value
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import EventSay, GapSay, OutcomeSay, VerdictSay
+from p2psub.runtime.control.bodies import AdvertisedSay, EventSay, GapSay, OutcomeSay, VerdictSay
 from p2psub.runtime.values import value_from_json
 
 
@@ -43,3 +43,15 @@ def verdict_text(verdict: VerdictSay) -> str:
             return f"subscribed as {verdict.subscription}; not yet stored in {where}"
         case VerdictStatus.REFUSED:
             return f"{verdict.subscription} was refused; ask for less, or ask for the right to it"
+
+
+def advertised_text(verdict: AdvertisedSay) -> str:
+    """Where an advertisement stands."""
+    match verdict.status:
+        case VerdictStatus.STABLE:
+            return f"advertised as {verdict.advertisement}, in every cluster"
+        case VerdictStatus.ACCEPTED:
+            where = ", ".join(verdict.unreached) or "some clusters"
+            return f"advertised as {verdict.advertisement}; not yet known in {where}"
+        case VerdictStatus.REFUSED:
+            return f"{verdict.advertisement} was refused; ask for the right to publish it"

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psub.cli.assignments import SYNTAX, read_assignments, spell_text
-from p2psub.cli.showing import outcome_text, verdict_text
+from p2psub.cli.showing import advertised_text, outcome_text, verdict_text
 from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, score_text, status_table
 from p2psub.cli.whereabouts import BadUsage
+from p2psub.console.readers import Reader
 from p2psub.console.session import Session
 from p2psub.console.words import split_body, split_words
 from p2psub.model.content import Draft
-from p2psub.runtime.control.bodies import SubscribeAsk, ask_of
+from p2psub.runtime.control.bodies import AdvertiseAsk, AdvertisedSay, SubscribeAsk, VerdictSay, ask_of
+from p2psub.runtime.control.tables import advertisement_rows
 from p2psub.runtime.drafts import check_draft
 
 Run = Callable[[Session, str], None]
@@ -53,21 +55,50 @@ def _subscribe(session: Session, rest: str) -> None:
     replay, wanted = rest.startswith("--replay"), rest.removeprefix("--replay").strip()
     if not wanted:
         raise BadUsage("a filter is missing", "say which events: subscribe topic = 'quotes/ACME' AND price > 10")
-    reader = session.subscribe(SubscribeAsk(filter=wanted, replay=replay))
+    reader = session.hold(SubscribeAsk(filter=wanted, replay=replay))
+    assert isinstance(reader.verdict, VerdictSay)
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 
 
 def _unsubscribe(session: Session, rest: str) -> None:
-    if rest == "all":
-        session.close()
-        return
+    for number in _end(session.readers, "subscription", rest):
+        session.show(f"[{number}] unsubscribed")
+
+
+def _end(held: dict[int, Reader], kind: str, rest: str) -> list[int]:
+    """End the one of this number, or all that are held; the numbers of those that were."""
     number = int(rest) if rest.isascii() and rest.isdecimal() else None
-    if number not in session.readers:
-        held = ", ".join(map(str, session.readers)) or "none"
-        raise BadUsage(f"there is no subscription {rest!r}", f"give the number of one that is held ({held}), or all")
-    assert number is not None
-    session.unsubscribe(number)
-    session.show(f"[{number}] unsubscribed")
+    if rest != "all" and number not in held:
+        known = ", ".join(map(str, held)) or "none"
+        raise BadUsage(f"there is no {kind} {rest!r}", f"give the number of one that is held ({known}), or all")
+    ended = [n for n in held if number in (None, n)]
+    for n in ended:
+        held.pop(n).end()
+    return ended
+
+
+def _advertise(session: Session, rest: str) -> None:
+    rate, _, offered = rest.partition(" ")
+    try:
+        ask = AdvertiseAsk(filter=offered.strip(), rate=float(rate))
+    except ValueError as error:
+        advice = "say how many events per second, and which: advertise 50 topic = 'quotes/ACME'"
+        raise BadUsage(f"{rate!r} is no rate", advice) from error
+    reader = session.hold(ask)
+    assert isinstance(reader.verdict, AdvertisedSay)
+    session.show(f"[{reader.number}] {advertised_text(reader.verdict)}")
+
+
+def _withdraw(session: Session, rest: str) -> None:
+    for number in _end(session.offers, "advertisement", rest):
+        session.show(f"[{number}] withdrawn")
+
+
+def _advertisements(session: Session, _: str) -> None:
+    held = [(reader.verdict, number) for number, reader in session.offers.items()]
+    numbers: dict[object, int] = {said.advertisement: n for said, n in held if isinstance(said, AdvertisedSay)}
+    rows = [(numbers.get(row[0]), *row) for row in advertisement_rows(session.client.advertisements())]
+    session.show(plain_table("advertisements", ("number", "advertisement", "cluster", "rate", "", "filter"), rows))
 
 
 def _publish(session: Session, rest: str) -> None:
@@ -85,7 +116,7 @@ def _publish(session: Session, rest: str) -> None:
 
 def _subscriptions(session: Session, _: str) -> None:
     rows = [
-        (reader.number, reader.verdict.status.value, reader.events, reader.missed, reader.filter)
+        (reader.number, reader.verdict.status.value, reader.events, reader.missed, reader.ask.filter)
         for reader in list(session.readers.values())
     ]
     session.show(plain_table("subscriptions", ("number", "status", "events", "missed", "filter"), rows))
@@ -158,6 +189,20 @@ COMMANDS: Final[dict[str, Command]] = {
         "With --replay also events that were retained before.",
     ),
     "unsubscribe": Command("NUMBER|all", "End a subscription.", "unsubscribe 1", _unsubscribe),
+    "advertise": Command(
+        "RATE FILTER",
+        "Say what will be published, RATE events per second at most; the peer is held to it.",
+        "advertise 50 topic = 'quotes/ACME'",
+        _advertise,
+        "Every cluster learns of it. What comes faster is refused; a second's worth may come at once.",
+    ),
+    "withdraw": Command("NUMBER|all", "End an advertisement.", "withdraw 2", _withdraw),
+    "advertisements": Command(
+        "",
+        "What this peer advertises; at a super-node, or a candidate, what every peer does.",
+        "advertisements",
+        _advertisements,
+    ),
     "publish": Command(
         "TOPIC [KEY=VALUE ...] [-- BODY]",
         "Publish an event; says how many copies there are and how many it matched.",
@@ -173,5 +218,5 @@ COMMANDS: Final[dict[str, Command]] = {
     "candidates": Command("", "Who would succeed the super-node, and this peer's rank.", "candidates", _candidates),
     "queues": Command("", "What waits in the peer and on its links.", "queues", _queues),
     "help": Command("[COMMAND]", "This list, or more about one command.", "help publish", _help),
-    "quit": Command("", "Leave; subscriptions made here end.", "quit", _quit),
+    "quit": Command("", "Leave; subscriptions and advertisements made here end.", "quit", _quit),
 }

@@ -26,7 +26,7 @@ class ConsoleCompleter(Completer):
         command, space, rest = document.text_before_cursor.lstrip().partition(" ")
         if not space:
             return _beginning(command, (f"{name} " if COMMANDS[name].usage else name for name in COMMANDS))
-        if command == "subscribe" and (topic := _TOPIC_IN_FILTER.search(rest)):
+        if command in {"subscribe", "advertise"} and (topic := _TOPIC_IN_FILTER.search(rest)):
             return _beginning(topic["start"], self._session.topics)
         return _beginning(rest, self._arguments_of(command))
 
@@ -38,6 +38,8 @@ class ConsoleCompleter(Completer):
                 return ("topic = '", "--replay ")
             case "unsubscribe":
                 return (*map(str, self._session.readers), "all")
+            case "withdraw":
+                return (*map(str, self._session.offers), "all")
             case "watch":
                 return ("on", "off")
             case "help":

@@ -1,4 +1,4 @@
-"""A subscription that the console holds: opened by whoever subscribes, then read in a thread of its own."""
+"""A subscription or advertisement that the console holds: opened at once, then read in a thread of its own."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from contextlib import ExitStack
 from p2psub.cli.client import ControlClient
 from p2psub.cli.whereabouts import NoPeer
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import StreamLine, SubscribeAsk, VerdictSay
+from p2psub.runtime.control.bodies import AdvertiseAsk, AdvertisedSay, StreamLine, SubscribeAsk, VerdictSay
 
 JOIN_S = 2.0
 """How long the end of a reader is waited for; one that was hung up ends at once."""
 
 
 class Reader:
-    """Reads one subscription until it is ended, or the peer goes away.
+    """Reads one answer until it is ended, or the peer goes away.
 
     `tell` gets every line after the first verdict, and `lose` why it ended if nobody here ended it. Both are called
     in the reader's thread.
     """
 
-    def __init__(self, number: int, ask: SubscribeAsk, client: ControlClient) -> None:
+    def __init__(self, number: int, ask: SubscribeAsk | AdvertiseAsk, client: ControlClient) -> None:
         self.number = number
-        self.filter = ask.filter
+        self.ask = ask
         self.events = 0
         self.missed = 0
         self._is_ended = False
         self._thread: threading.Thread | None = None
         with ExitStack() as opening:
-            self._answer = opening.enter_context(client.subscribe(ask))
+            self._answer = opening.enter_context(client.hold(ask))
             self._lines = iter(self._answer)
             self.verdict = _first_verdict(next(self._lines, None))
             self._held = opening.pop_all()
@@ -41,7 +41,7 @@ class Reader:
         self._thread.start()
 
     def end(self) -> None:
-        """End the subscription; returns when nothing more will be told."""
+        """Hold it no more; returns when nothing more will be told."""
         self._is_ended = True
         self._answer.end()
         if self._thread is None:
@@ -55,7 +55,7 @@ class Reader:
                 for line in self._lines:
                     self._count(line)
                     tell(self, line)
-                raise NoPeer("the peer has ended the subscription", "subscribe again")
+                raise NoPeer("the peer has ended it", "ask for it again")
         except P2psubError as error:
             if not self._is_ended:
                 lose(self, error)
@@ -65,11 +65,11 @@ class Reader:
             self.events += 1
         if line.gap is not None:
             self.missed += line.gap.count
-        if line.verdict is not None:
-            self.verdict = line.verdict
+        self.verdict = line.verdict or line.advertised or self.verdict
 
 
-def _first_verdict(line: StreamLine | None) -> VerdictSay:
-    if line is None or line.verdict is None:
-        raise NoPeer("the peer has given no verdict", "see its log, and subscribe again")
-    return line.verdict
+def _first_verdict(line: StreamLine | None) -> VerdictSay | AdvertisedSay:
+    verdict = None if line is None else line.verdict or line.advertised
+    if verdict is None:
+        raise NoPeer("the peer has given no verdict", "see its log, and ask again")
+    return verdict

@@ -1,4 +1,4 @@
-"""What the console holds between two commands: subscriptions, topics seen, whether to show notifications."""
+"""What the console holds between two commands: subscriptions, advertisements, topics seen, what to show."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from rich.text import Text
 
 from p2psub.cli.client import ControlClient
 from p2psub.cli.exits import problem_in, problem_text
-from p2psub.cli.showing import event_text, gap_text, verdict_text
+from p2psub.cli.showing import advertised_text, event_text, gap_text, verdict_text
 from p2psub.console.readers import Reader
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import StreamLine, SubscribeAsk
+from p2psub.runtime.control.bodies import AdvertiseAsk, StreamLine, SubscribeAsk
 
 TOPICS_MAX = 1_000
 """Topics remembered for completion."""
@@ -24,6 +24,9 @@ class Session:
         self.is_watching = True
         self.is_over = False
         self.readers: dict[int, Reader] = {}
+        """Subscriptions."""
+        self.offers: dict[int, Reader] = {}
+        """Advertisements; numbered together with the subscriptions."""
         self.topics: dict[str, None] = {}
         self._console = console
         self._numbered = 0
@@ -36,17 +39,14 @@ class Session:
         """Say what went wrong and what to do next."""
         self._console.print(Text(problem_text(problem_in(error)), style="red"))
 
-    def subscribe(self, ask: SubscribeAsk) -> Reader:
-        """Hold a subscription; its notifications are shown from now on."""
+    def hold(self, ask: SubscribeAsk | AdvertiseAsk) -> Reader:
+        """Hold a subscription, whose notifications are shown from now on, or an advertisement."""
         reader = Reader(self._numbered + 1, ask, self.client)
         self._numbered += 1
-        self.readers[reader.number] = reader
+        held = self.readers if isinstance(ask, SubscribeAsk) else self.offers
+        held[reader.number] = reader
         reader.start(self._told, self._lost)
         return reader
-
-    def unsubscribe(self, number: int) -> None:
-        """End a subscription that is held."""
-        self.readers.pop(number).end()
 
     def remember(self, topic: str) -> None:
         """Offer the topic when one is typed."""
@@ -54,9 +54,10 @@ class Session:
             self.topics[topic] = None
 
     def close(self) -> None:
-        """End all subscriptions."""
-        for number in list(self.readers):
-            self.unsubscribe(number)
+        """Hold nothing any more."""
+        for held in (self.readers, self.offers):
+            while held:
+                held.popitem()[1].end()
 
     def _told(self, reader: Reader, line: StreamLine) -> None:
         if line.event is not None:
@@ -65,12 +66,15 @@ class Session:
             self.show(f"[{reader.number}] {problem_text(line.error)}")
         elif line.verdict is not None:
             self.show(f"[{reader.number}] {verdict_text(line.verdict)}")
+        elif line.advertised is not None:
+            self.show(f"[{reader.number}] {advertised_text(line.advertised)}")
         elif self.is_watching and line.event is not None:
             self.show(f"[{reader.number}] {event_text(line.event)}")
         elif self.is_watching and line.gap is not None:
             self.show(f"[{reader.number}] {gap_text(line.gap)}")
 
     def _lost(self, reader: Reader, error: P2psubError) -> None:
+        is_offer = self.offers.pop(reader.number, None) is not None
         self.readers.pop(reader.number, None)
-        self.show(f"[{reader.number}] subscription lost")
+        self.show(f"[{reader.number}] {'advertisement' if is_offer else 'subscription'} lost")
         self.complain(error)

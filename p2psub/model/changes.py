@@ -1,4 +1,4 @@
-"""Numbered changes: how subscriptions come to stand in every cluster, in one order per reign."""
+"""Numbered changes: how declarations come to stand in every cluster, in one order per reign."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from p2psub.model.content import Subscription
+from p2psub.model.content import Declaration
 from p2psub.model.ids import ClusterId, Epoch, Natural
 
 
@@ -31,15 +31,15 @@ STREAM_BYTES = 64
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
-    """One numbered change of the subscription set."""
+    """One numbered change of what the peers declare."""
 
     number: ChangeNumber
-    subscription: Subscription
+    record: Declaration
 
     @property
     def weight(self) -> int:
         """Roughly its bytes on a link."""
-        return _CHANGE_BYTES + self.subscription.filter.weight
+        return _CHANGE_BYTES + self.record.filter.weight
 
 
 def weight_of(change: Change) -> int:

@@ -155,7 +155,7 @@ class SubscriptionState(enum.StrEnum):
     ENDED = "ended"
 
 
-class Subscription(msgspec.Struct, frozen=True, array_like=True):
+class Subscription(msgspec.Struct, frozen=True, array_like=True, tag="wants"):
     """One record per subscription; of two records with one id the higher version stands."""
 
     id: SubscriptionId
@@ -164,6 +164,28 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
     cluster: ClusterId
     filter: Filter
     replay: bool = False
+
+
+RATE_MAX = 1e9
+"""Events per second that an advertisement may name; more than any link carries."""
+
+
+class Advertisement(msgspec.Struct, frozen=True, array_like=True, tag="offers"):
+    """What a peer says it will publish, and how many events per second at most (RacsCBPS 2.1).
+
+    It is told, ended and forgotten as a subscription is, and named in the same sequence.
+    """
+
+    id: SubscriptionId
+    version: Natural
+    state: SubscriptionState
+    cluster: ClusterId
+    filter: Filter
+    rate: Annotated[float, msgspec.Meta(gt=0, le=RATE_MAX)] = 1.0
+
+
+Declaration = Subscription | Advertisement
+"""What a peer has every cluster know."""
 
 
 class Timed(msgspec.Struct, frozen=True, array_like=True):
@@ -199,12 +221,14 @@ def _topics_of_term(term: tuple[Predicate, ...]) -> list[str]:
     return []
 
 
-def keys_of(subscription: Subscription, shards: int) -> tuple[Key, ...]:
-    """Where a subscription is stored: at its topics, else at one wildcard shard."""
-    topics = pinned_topics(subscription.filter)
+def keys_of(declared: Declaration, shards: int) -> tuple[Key, ...]:
+    """Where a subscription is stored: at its topics, else at one wildcard shard. No owner needs an advertisement."""
+    if isinstance(declared, Advertisement):
+        return ()
+    topics = pinned_topics(declared.filter)
     if topics:
         return tuple(key_of_topic(topic) for topic in topics)
-    return (key_of_shard(shard_of(subscription.id, shards)),)
+    return (key_of_shard(shard_of(declared.id, shards)),)
 
 
 def shard_of(subscription: SubscriptionId, shards: int) -> int:

@@ -16,7 +16,7 @@ from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.denials import DenySay
-from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
+from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
 from p2psub.model.records import Record
 from p2psub.model.rights import Rights
 
@@ -76,6 +76,20 @@ class UnsubscribeCommand(msgspec.Struct, frozen=True, gc=False):
     subscription: SubscriptionId
 
 
+class AdvertiseCommand(msgspec.Struct, frozen=True, gc=False):
+    """An application says what it will publish, and how many events per second at most."""
+
+    number: int
+    filter: Filter
+    rate: float
+
+
+class WithdrawCommand(msgspec.Struct, frozen=True, gc=False):
+    """An application is no longer held to what it advertised by the command of this number."""
+
+    number: int
+
+
 class LeaveCommand(msgspec.Struct, frozen=True, gc=False):
     """The node shall give away what it holds and go; its status says when it has."""
 
@@ -107,7 +121,15 @@ class TookCommand(msgspec.Struct, frozen=True, gc=False):
 
 
 Command = (
-    SubscribeCommand | UnsubscribeCommand | PublishCommand | TookCommand | LeaveCommand | DenyCommand | MeasuredCommand
+    SubscribeCommand
+    | UnsubscribeCommand
+    | AdvertiseCommand
+    | WithdrawCommand
+    | PublishCommand
+    | TookCommand
+    | LeaveCommand
+    | DenyCommand
+    | MeasuredCommand
 )
 Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | Stored | Command
 
@@ -183,7 +205,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     """The answer to a command: outcomes from this number on, or a verdict, which a better one may follow."""
 
     number: int
-    result: tuple[PublishOutcome, ...] | SubscribeVerdict
+    result: tuple[PublishOutcome, ...] | SubscribeVerdict | AdvertiseVerdict
 
 
 Effect = Transmit | Connect | Disconnect | Deny | SetTimer | CancelTimer | Persist | Notify | NotifyGap | Reply | Record

@@ -47,6 +47,14 @@ class SubscribeVerdict(msgspec.Struct, frozen=True, array_like=True):
     unreached: tuple[ClusterId, ...] = ()
 
 
+class AdvertiseVerdict(msgspec.Struct, frozen=True, array_like=True):
+    """What became of an advertisement; `unreached` names clusters that do not know of it yet."""
+
+    advertisement: SubscriptionId
+    status: VerdictStatus
+    unreached: tuple[ClusterId, ...] = ()
+
+
 class PublishOutcome(msgspec.Struct, frozen=True, array_like=True):
     """What `publish` returns: the copies that hold the event and how many subscriptions it matched, or why not."""
 

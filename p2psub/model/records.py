@@ -7,12 +7,12 @@ import enum
 import msgspec
 
 from p2psub.model.changes import ChangeNumber, Vector
-from p2psub.model.content import Event, Subscription
+from p2psub.model.content import Advertisement, Event, Subscription
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Epoch, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Stamp
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Kind(enum.StrEnum):
@@ -35,6 +35,7 @@ class Kind(enum.StrEnum):
     NUMBER = "number"
     CHANGE = "change"
     VERDICT = "verdict"
+    ADVERTISE = "advertise"
     CAST = "cast"
     ROLE = "role"
     RING = "ring"
@@ -69,3 +70,4 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     digest: bytes | None = None
     published: Event | None = None
     subscribed: Subscription | None = None
+    advertised: Advertisement | None = None

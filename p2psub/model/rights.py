@@ -30,9 +30,11 @@ class Rights(msgspec.Struct, frozen=True, array_like=True):
 
     def may_subscribe(self, topics: tuple[str, ...]) -> bool:
         """Whether a filter that pins these topics is allowed; one that pins none may match any topic and needs `*`."""
-        if not topics:
-            return "*" in self.subscribe
-        return all(any(_covers(pattern, topic) for pattern in self.subscribe) for topic in topics)
+        return _allow(self.subscribe, topics)
+
+    def may_advertise(self, topics: tuple[str, ...]) -> bool:
+        """The same, for what is to be published."""
+        return _allow(self.publish, topics)
 
 
 def check_rights(rights: Rights) -> Rights:
@@ -52,6 +54,12 @@ def _check_pattern(field: str, pattern: str) -> None:
         raise ConfigError(field, f"{pattern!r} has characters that cannot be seen; type the topic again")
     if "*" in pattern[:-1]:
         raise ConfigError(field, f"{pattern!r} has '*' before its end; use a topic, or a prefix followed by one '*'")
+
+
+def _allow(patterns: tuple[str, ...], topics: tuple[str, ...]) -> bool:
+    if not topics:
+        return "*" in patterns
+    return all(any(_covers(pattern, topic) for pattern in patterns) for topic in topics)
 
 
 def _covers(pattern: str, topic: str) -> bool:

@@ -6,6 +6,7 @@ import enum
 
 import msgspec
 
+from p2psub.model.content import Advertisement
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId
 from p2psub.model.places import TableVersion
@@ -44,6 +45,9 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[EventId, ...]
     changes_digest: bytes
     active_subscriptions: tuple[SubscriptionId, ...]
+    active_advertisements: tuple[Advertisement, ...]
+    advertised: tuple[Advertisement, ...]
+    """What any peer advertises, as far as we hold the changes: super-nodes and their candidates do."""
     left: bool
     """Has given away what it held: the process may end."""
     hears_nobody: bool

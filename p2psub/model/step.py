@@ -12,7 +12,7 @@ from typing import Any
 
 from p2psub.model.changes import ChangeNumber, Vector
 from p2psub.model.clock import HybridClock
-from p2psub.model.content import Event, Subscription
+from p2psub.model.content import Advertisement, Event, Subscription
 from p2psub.model.effects import Effect, Persist, Write
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId
@@ -116,6 +116,7 @@ class Step:
         digest: bytes | None = None,
         published: Event | None = None,
         subscribed: Subscription | None = None,
+        advertised: Advertisement | None = None,
     ) -> None:
         """Write a trace record, numbered without gaps."""
         self._record_sequence += 1
@@ -142,6 +143,7 @@ class Step:
             digest,
             published,
             subscribed,
+            advertised,
         )
         self.effects.append(record)
 

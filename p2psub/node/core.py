@@ -10,6 +10,7 @@ from p2psub.admission.policy import AdmitAll, Policy
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Change
 from p2psub.model.effects import (
+    AdvertiseCommand,
     Command,
     DenyCommand,
     Effect,
@@ -27,6 +28,7 @@ from p2psub.model.effects import (
     TimerFired,
     TookCommand,
     UnsubscribeCommand,
+    WithdrawCommand,
 )
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
@@ -121,8 +123,8 @@ class NodeCore:
             casts.Custody: cores.casts.on_custody,
             casts.Answer: cores.casts.on_answer,
             casts.CastRefused: cores.casts.on_cast_refused,
-            pubsub.Subscribe: ruling.on_subscribe,
-            pubsub.Verdict: cores.delivery.on_verdict,
+            pubsub.Declare: ruling.on_declare,
+            pubsub.Verdict: cores.declaring.on_verdict,
             pubsub.Publish: cores.owning.on_publish,
             pubsub.Acknowledge: cores.publishing.on_acknowledge,
             pubsub.NotOwner: cores.publishing.on_not_owner,
@@ -231,6 +233,10 @@ class NodeCore:
             self._cores.delivery.subscribe(command)
         elif isinstance(command, UnsubscribeCommand):
             self._cores.delivery.unsubscribe(command)
+        elif isinstance(command, AdvertiseCommand):
+            self._cores.advertising.advertise(command)
+        elif isinstance(command, WithdrawCommand):
+            self._cores.advertising.withdraw(command)
         elif isinstance(command, LeaveCommand):
             self._roles.leave()
         elif isinstance(command, MeasuredCommand):
@@ -255,6 +261,7 @@ class NodeCore:
         cores.owning.tick()
         cores.routing.tick()
         cores.publishing.tick()
+        cores.declaring.tick()
         cores.delivery.tick()
         cores.sampling.tick()
         self._denials.tick()
@@ -321,6 +328,8 @@ class NodeCore:
             kept=tuple(dict.fromkeys(deed.event for deed in cores.deeds.held)),
             changes_digest=cores.changes.digest,
             active_subscriptions=cores.delivery.active(),
+            active_advertisements=cores.advertising.active(),
+            advertised=tuple(cores.changes.advertised.values()),
             left=self._roles.has_left,
             hears_nobody=election.rules and cores.roster.hears_nobody,
             queued_messages=cores.egress.queued,

@@ -23,8 +23,10 @@ from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.regathering import Regathering
 from p2psub.overlay.ring import Ring
 from p2psub.overlay.roster import Roster
+from p2psub.pubsub.advertising import Advertising
 from p2psub.pubsub.antientropy import AntiEntropy
 from p2psub.pubsub.changes import ChangeSet
+from p2psub.pubsub.declaring import Declaring
 from p2psub.pubsub.deeds import Deeds
 from p2psub.pubsub.delivery import Delivery
 from p2psub.pubsub.interests import Interests
@@ -70,6 +72,8 @@ class Cores:
     owning: Owning
     routing: Routing
     publishing: Publishing
+    declaring: Declaring
+    advertising: Advertising
     delivery: Delivery
     streaming: Streaming
     sampling: Sampling
@@ -137,8 +141,12 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights, not
     owning.matchmaking = Matchmaking(step, config.pubsub, tenure, interests, shards, owning.store)
     holders = config.ring.successors + 1
     owning.deeds = Deeds(step, config.pubsub, tenure, holders, owning.is_finished, owning.finish, owning.copied)
-    delivery = Delivery(step, config.pubsub, election, sealing, sampling)
-    streaming = Streaming(step, config.pubsub, tenure, permits, interests, shards, owning, delivery, sealing, sampling)
+    declaring = Declaring(step, config.pubsub, election)
+    advertising = Advertising(step, declaring)
+    delivery = Delivery(step, config.pubsub, election, declaring, sealing, sampling)
+    streaming = Streaming(
+        step, config.pubsub, tenure, permits, interests, shards, owning, delivery, advertising, sealing, sampling
+    )
     return Cores(
         step=step,
         config=config,
@@ -163,7 +171,9 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights, not
         deeds=owning.deeds,
         owning=owning,
         routing=routing,
-        publishing=Publishing(step, config.pubsub, tenure.owner_of, lookups, sealing, streaming.publish),
+        publishing=Publishing(step, config.pubsub, tenure.owner_of, lookups, sealing, advertising, streaming.publish),
+        declaring=declaring,
+        advertising=advertising,
         delivery=delivery,
         streaming=streaming,
         sampling=sampling,

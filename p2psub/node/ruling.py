@@ -8,7 +8,7 @@ from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, NotSuperNode, Reign, Report
 from p2psub.model.messages.cube import ChangeBatch, CubeReport, SplitGrant
-from p2psub.model.messages.pubsub import Subscribe
+from p2psub.model.messages.pubsub import Declare
 from p2psub.model.places import Table
 from p2psub.model.records import Kind
 from p2psub.node.asking import Asking
@@ -266,9 +266,9 @@ class Ruling:
 
     # Our members
 
-    def on_subscribe(self, peer: Contact, asked: Subscribe) -> None:
+    def on_declare(self, peer: Contact, asked: Declare) -> None:
         if self._cores.election.rules and self.is_placed:
-            self._cores.settlement.on_subscribe(peer, asked)
+            self._cores.settlement.on_declare(peer, asked)
 
     def on_index_held(self, peer: Contact, held: IndexHeld) -> None:
         if self.grants is not None and self.grants.on_index_held(peer, held):

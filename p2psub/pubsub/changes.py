@@ -1,4 +1,4 @@
-"""The change set: every subscription of the overlay, as numbered changes per reign.
+"""The change set: every subscription and advertisement of the overlay, as numbered changes per reign.
 
 A change counts only once every change before it in its stream is here too; the vector names the highest such number
 per stream. Whoever compared the highest number seen instead would take a hole for knowledge.
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from p2psub.model.batches import batches_of
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector, weight_of
 from p2psub.model.circle import is_in_arc
-from p2psub.model.content import Subscription, SubscriptionState, keys_of
+from p2psub.model.content import Advertisement, Declaration, SubscriptionState, keys_of
 from p2psub.model.ids import Key, NodeId, Place, SubscriptionId
 from p2psub.model.vectors import vector_digest, vector_of
 
@@ -28,6 +28,8 @@ class ChangeSet:
         self._digest: bytes | None = None
         self._vector: Vector | None = None
         self.vector: dict[Stream, int] = {}
+        self.advertised: dict[SubscriptionId, Advertisement] = {}
+        """What stands; few, and looked at more often than subscriptions are."""
 
     def add(self, change: Change) -> bool:
         """Take a change; True if it is new. It counts in the vector as soon as no earlier one is missing."""
@@ -48,23 +50,27 @@ class ChangeSet:
         return True
 
     def _make_current(self, change: Change) -> None:
-        record = change.subscription
+        record = change.record
         known = self._current.get(record.id)
-        if known is None or known.subscription.version < record.version:
+        if known is None or known.record.version < record.version:
             self._current[record.id] = change
             self._keys[record.id] = keys_of(record, self._shards)
+            if isinstance(record, Advertisement):
+                self.advertised[record.id] = record
+                if record.state is SubscriptionState.ENDED:
+                    del self.advertised[record.id]
 
     def holds(self, number: ChangeNumber) -> bool:
         """Whether a change and all before it in its stream are here."""
         return self.vector.get(number.stream, 0) >= number.n
 
-    def current(self, subscription: SubscriptionId) -> Change | None:
-        """The standing record of a subscription."""
-        return self._current.get(subscription)
+    def current(self, id_: SubscriptionId) -> Change | None:
+        """The change that last concerned a declaration."""
+        return self._current.get(id_)
 
-    def keys(self, subscription: SubscriptionId) -> tuple[Key, ...]:
-        """Where a known subscription is stored."""
-        return self._keys[subscription]
+    def keys(self, id_: SubscriptionId) -> tuple[Key, ...]:
+        """Where the owners of a known declaration are."""
+        return self._keys[id_]
 
     @property
     def digest(self) -> bytes:
@@ -97,21 +103,21 @@ class ChangeSet:
         """The same, and no more than one message should carry."""
         return tuple(next(batches_of(self.missing_in(vector, most), weight_of, most), ()))
 
-    def active(self) -> Iterator[Subscription]:
-        """Every standing subscription, in the order in which they became known."""
+    def active(self) -> Iterator[Declaration]:
+        """Every standing declaration, in the order in which they became known."""
         for change in self._current.values():
-            if change.subscription.state is SubscriptionState.ACTIVE:
-                yield change.subscription
+            if change.record.state is SubscriptionState.ACTIVE:
+                yield change.record
 
     def active_in_arc(self, low: Place, high: Place) -> list[Change]:
         """The standing subscriptions with a key in (low, high]."""
         return [
             change
             for change in self._current.values()
-            if change.subscription.state is SubscriptionState.ACTIVE
-            and any(is_in_arc(low, key, high) for key in self._keys[change.subscription.id])
+            if change.record.state is SubscriptionState.ACTIVE
+            and any(is_in_arc(low, key, high) for key in self._keys[change.record.id])
         ]
 
-    def active_of(self, node: NodeId) -> list[Subscription]:
-        """The standing subscriptions of one peer."""
+    def active_of(self, node: NodeId) -> list[Declaration]:
+        """The standing declarations of one peer."""
         return [record for record in self.active() if record.id.node == node]

@@ -1,23 +1,22 @@
-"""The subscriber's side: asking for a subscription, and handing each event over exactly once."""
+"""The subscriber's side: handing each event over exactly once."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
 
-import msgspec
-
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import Notify, NotifyGap, Reply, SubscribeCommand, TookCommand, UnsubscribeCommand
-from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, Delivered, Subscribe, Verdict
+from p2psub.model.messages.pubsub import Deliver, Delivered, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
+from p2psub.pubsub.declaring import Declared, Declaring
 from p2psub.pubsub.sampling import Sampling
 from p2psub.pubsub.sealing import Sealing
 
@@ -26,13 +25,9 @@ from p2psub.pubsub.sealing import Sealing
 class _Wanted:
     """One subscription of this process."""
 
-    record: Subscription
+    declared: Declared
     command: int
     window: int
-    status: VerdictStatus | None = None
-    asked_tick: int = 0
-    is_announced: bool = False
-    """Whether the super-node has confirmed the current version everywhere."""
     held_back: list[Event] = field(default_factory=list)
     """Arrived before the verdict."""
     gap: int = 0
@@ -44,85 +39,55 @@ class Delivery:
     """All subscriptions of this process, and what they have been given."""
 
     def __init__(
-        self, step: Step, config: PubSubConfig, election: Election, sealing: Sealing, sampling: Sampling
+        self,
+        step: Step,
+        config: PubSubConfig,
+        election: Election,
+        declaring: Declaring,
+        sealing: Sealing,
+        sampling: Sampling,
     ) -> None:
         self._step = step
         self._config = config
         self._election = election
+        self._declaring = declaring
         self._sealing = sealing
         self._sampling = sampling
-        self._tick = 0
-        self._sequence = 0
         self._wanted: dict[SubscriptionId, _Wanted] = {}
         self._given: dict[tuple[SubscriptionId, EventId], None] = {}
         self._given_order: deque[tuple[Micros, tuple[SubscriptionId, EventId]]] = deque()
 
     def active(self) -> tuple[SubscriptionId, ...]:
-        return tuple(i for i, w in self._wanted.items() if w.record.state is SubscriptionState.ACTIVE)
+        return tuple(i for i, w in self._wanted.items() if w.declared.record.state is SubscriptionState.ACTIVE)
 
-    # Asking
+    # Wanting
 
     def subscribe(self, command: SubscribeCommand) -> None:
-        self._sequence += 1
-        id_ = SubscriptionId(self._step.me.id, self._step.incarnation, self._sequence)
-        cluster = self._election.cluster or ClusterId("")
+        id_, cluster = self._declaring.next_id(), self._declaring.cluster
         record = Subscription(id_, 1, SubscriptionState.ACTIVE, cluster, command.filter, command.replay)
         self._step.record(Kind.SUBSCRIBE, subscription=id_, subscribed=record)
-        self._wanted[id_] = _Wanted(record, command.number, command.window)
-        self._ask(self._wanted[id_])
+        declared = self._declaring.declare(record, self._judged)
+        self._wanted[id_] = _Wanted(declared, command.number, command.window)
 
     def unsubscribe(self, command: UnsubscribeCommand) -> None:
         wanted = self._wanted.get(command.subscription)
-        if wanted is None or wanted.record.state is SubscriptionState.ENDED:
+        if wanted is None or wanted.declared.record.state is SubscriptionState.ENDED:
             return
         self._step.record(Kind.UNSUBSCRIBE, subscription=command.subscription)
         wanted.command = command.number
         wanted.held_back.clear()
-        self._renew(wanted, SubscriptionState.ENDED)
+        self._declaring.end(wanted.declared)
 
-    def _renew(self, wanted: _Wanted, state: SubscriptionState) -> None:
-        """Ask for the next version of a record."""
-        cluster = self._election.cluster or wanted.record.cluster
-        version = wanted.record.version + 1
-        wanted.record = msgspec.structs.replace(wanted.record, version=version, state=state, cluster=cluster)
-        wanted.status, wanted.is_announced = None, False
-        self._ask(wanted)
-
-    def _ask(self, wanted: _Wanted) -> None:
-        wanted.asked_tick = self._tick
-        super_node = self._election.super_node
-        if super_node is not None:
-            if wanted.record.cluster != self._election.cluster:
-                self._renew(wanted, wanted.record.state)
-            else:
-                self._step.send(super_node, Subscribe(wanted.record))
-
-    def on_verdict(self, _: Contact, verdict: Verdict) -> None:
-        wanted = self._wanted.get(verdict.subscription)
-        if wanted is None or verdict.version < wanted.record.version:
-            return
-        if verdict.version > wanted.record.version:
-            if verdict.status is not VerdictStatus.REFUSED:
-                return
-            # Our lease ran out while we were cut off, and the record was ended. Still wanted: go above it.
-            wanted.record = msgspec.structs.replace(wanted.record, version=verdict.version)
-            self._renew(wanted, wanted.record.state)
-            return
-        if wanted.is_announced:
-            return
-        wanted.is_announced = verdict.status is not VerdictStatus.ACCEPTED
-        if verdict.status is not wanted.status:
-            wanted.status = verdict.status
-            reason = f"{verdict.status} {wanted.record.state}"
-            self._step.record(
-                Kind.VERDICT, subscription=verdict.subscription, reason=reason, count=len(verdict.unreached)
-            )
-            result = SubscribeVerdict(verdict.subscription, verdict.status, verdict.unreached)
-            self._step.effects.append(Reply(wanted.command, result))
+    def _judged(self, verdict: Verdict) -> None:
+        wanted = self._wanted[verdict.id]
+        reason = f"{verdict.status} {wanted.declared.record.state}"
+        self._step.record(Kind.VERDICT, subscription=verdict.id, reason=reason, count=len(verdict.unreached))
+        result = SubscribeVerdict(verdict.id, verdict.status, verdict.unreached)
+        self._step.effects.append(Reply(wanted.command, result))
         self._release(wanted)
 
     def _release(self, wanted: _Wanted) -> None:
-        if wanted.status in (VerdictStatus.STABLE, VerdictStatus.ACCEPTED):
+        if wanted.declared.status in (VerdictStatus.STABLE, VerdictStatus.ACCEPTED):
             held_back, wanted.held_back = wanted.held_back, []
             if held_back:
                 self._hand_over(wanted, held_back)
@@ -171,13 +136,13 @@ class Delivery:
         if (id_, event.id) in self._given:
             self._step.record(Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason="delivered_before")
             return Outcome.DELIVERED
-        if wanted.record.state is SubscriptionState.ENDED or wanted.status is VerdictStatus.REFUSED:
+        if not wanted.declared.is_active:
             self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="unsubscribed")
             return Outcome.UNSUBSCRIBED
         if wanted.window - len(wanted.held_back) <= 0:
             return self._refuse_full(wanted, event)
         self._remember(id_, event.id)
-        if wanted.status is None:
+        if wanted.declared.status is None:
             wanted.held_back.append(event)
         else:
             self._hand_over(wanted, [event])
@@ -186,12 +151,12 @@ class Delivery:
     def take_stream(self, id_: SubscriptionId, events: list[Event]) -> None:
         """Hand over events that promise nothing, as many as there is room for; nobody hears what became of them."""
         wanted = self._wanted.get(id_)
-        if wanted is None or wanted.record.state is SubscriptionState.ENDED or wanted.status is VerdictStatus.REFUSED:
+        if wanted is None or not wanted.declared.is_active:
             self._step.record(Kind.DROP, subscription=id_, reason="unsubscribed", count=len(events))
             return
         room = max(0, wanted.window - len(wanted.held_back))
         fitting, missing = events[:room], len(events) - room
-        if wanted.status is None:
+        if wanted.declared.status is None:
             wanted.held_back += fitting
         elif fitting:
             self._hand_over(wanted, fitting)
@@ -208,7 +173,7 @@ class Delivery:
         """A full channel: a promised event waits at its owner, any other becomes a gap."""
         if event.guarantee is Guarantee.AT_MOST_ONCE:
             wanted.gap += 1
-            self._step.record(Kind.DROP, event=event.id, subscription=wanted.record.id, reason="channel_full")
+            self._step.record(Kind.DROP, event=event.id, subscription=wanted.declared.record.id, reason="channel_full")
         return Outcome.DEFERRED
 
     def _remember(self, id_: SubscriptionId, event: EventId) -> None:
@@ -218,7 +183,7 @@ class Delivery:
         self._given_order.append((until, pair))
 
     def _hand_over(self, wanted: _Wanted, events: list[Event]) -> None:
-        id_ = wanted.record.id
+        id_ = wanted.declared.record.id
         self._tell_gap(wanted)
         wanted.window -= len(events)
         for event in self._sampling.sample(Kind.DELIVER, events):
@@ -227,7 +192,7 @@ class Delivery:
 
     def _tell_gap(self, wanted: _Wanted) -> None:
         if wanted.gap:
-            id_ = wanted.record.id
+            id_ = wanted.declared.record.id
             self._step.record(Kind.GAP, subscription=id_, count=wanted.gap, reason="channel_full")
             self._step.effects.append(NotifyGap(id_, wanted.gap, "channel_full"))
             wanted.gap = 0
@@ -240,12 +205,8 @@ class Delivery:
             self._tell_gap(wanted)
 
     def tick(self) -> None:
-        """Ask again for what is not stable everywhere; forget what is older than any live copy."""
-        self._tick += 1
-        for id_, wanted in list(self._wanted.items()):
-            if not wanted.is_announced and self._tick - wanted.asked_tick >= self._config.retry_ticks:
-                self._ask(wanted)
-            elif wanted.is_announced and wanted.record.state is SubscriptionState.ENDED:
-                del self._wanted[id_]
+        """Forget what has ended everywhere, and what is older than any live copy."""
+        for id_ in [id_ for id_, wanted in self._wanted.items() if wanted.declared.is_over]:
+            del self._wanted[id_]
         while self._given_order and self._given_order[0][0] <= self._step.now:
             self._given.pop(self._given_order.popleft()[1], None)

@@ -21,6 +21,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer, InterestStored, StoreInterest
 from p2psub.model.messages.pubsub import Obligation
 from p2psub.model.places import Table, TableVersion
+from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.pubsub.tenure import Tenure
@@ -136,7 +137,10 @@ class Interests:
         if store.epoch != self._election.epoch:
             # Another reign than the one we follow would count on an index that we are about to get anew.
             return
-        record = store.change.subscription
+        record = store.change.record
+        if not isinstance(record, Subscription):
+            self._step.record(Kind.DROP, peer=peer.id, reason="no_subscription")
+            return
         if store.next is not None and self._is_ahead(store.next):
             self._staging(store.next)
         for staged in self._staged.values():
@@ -158,7 +162,8 @@ class Interests:
         return max(self._empty_until_us.get(key, Micros(0)), self.started_until_us)
 
     def _confirm(self, peer: Contact, store: StoreInterest, retained: int) -> None:
-        record = store.change.subscription
+        record = store.change.record
+        assert isinstance(record, Subscription)
         granted = record.state is SubscriptionState.ENDED or self._policy.grants(record)
         stored = InterestStored(store.cluster, store.epoch, store.change.number, granted, retained)
         self._step.send(peer, stored)
@@ -199,7 +204,8 @@ class Interests:
             staged = self._staged[max(fitting)]
             index = _Index(self._config.shards, start)
             for change in [*(c for i in sorted(staged.parts) for c in staged.parts[i]), *staged.late]:
-                index.take(change.subscription)
+                if isinstance(change.record, Subscription):
+                    index.take(change.record)
             self._index = index
         self._staged = {v: staged for v, staged in self._staged.items() if v > table.version}
         self._obeys_from_us = max(self._empty_until_us.values(), default=Micros(0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from p2psub.matching.limits import excess_of
+from p2psub.model.content import Declaration, Subscription, SubscriptionState, pinned_topics
 from p2psub.model.ids import NodeId
 from p2psub.model.rights import Rights
 
@@ -28,3 +30,12 @@ class Permits:
     def of(self, peer: NodeId) -> Rights:
         """What a peer may do."""
         return self._rights.get(peer, _NOTHING)
+
+    def refusal(self, peer: NodeId, record: Declaration) -> str | None:
+        """Why a peer's record is not numbered; whoever asks through our own API has been told before."""
+        if excess_of(record.filter) is not None:
+            return "filter_too_large"
+        rights, topics = self.of(peer), pinned_topics(record.filter)
+        is_wish = isinstance(record, Subscription)
+        has_right = rights.may_subscribe(topics) if is_wish else rights.may_advertise(topics)
+        return None if has_right or record.state is SubscriptionState.ENDED else "no_right"

@@ -27,6 +27,7 @@ from p2psub.model.records import Kind
 from p2psub.model.seals import BATCH_MAX, Seal
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
+from p2psub.pubsub.advertising import ABOVE_RATE, Advertising
 from p2psub.pubsub.sealing import Sealing
 
 _REDIRECTS_MAX: Final = 3
@@ -58,6 +59,7 @@ class Publishing:
         owner_of: Callable[[Key], Contact | None],
         lookups: Lookups,
         sealing: Sealing,
+        advertising: Advertising,
         stream: Callable[[list[Event]], tuple[PublishOutcome, ...]],
     ) -> None:
         self._step = step
@@ -65,6 +67,7 @@ class Publishing:
         self._owner_of = owner_of
         self._lookups = lookups
         self._sealing = sealing
+        self._advertising = advertising
         self._stream = stream
         self._fresh: list[_Waiting] = []
         self._tick = 0
@@ -94,12 +97,18 @@ class Publishing:
 
     def _promise(self, number: int, event: Event) -> None:
         self._step.record(Kind.PUBLISH, event=event.id, digest=content_hash(event), published=event)
-        if len(self._outbox) >= self._config.outbox_events_max:
-            self._step.record(Kind.DROP, event=event.id, reason="outbox_full")
-            self._step.effects.append(Reply(number, (PublishOutcome(event.id, 0, 0, "outbox_full"),)))
+        refusal = self._refusal(event)
+        if refusal is not None:
+            self._step.record(Kind.DROP, event=event.id, reason=refusal)
+            self._step.effects.append(Reply(number, (PublishOutcome(event.id, 0, 0, refusal),)))
             return
         waiting = self._outbox[event.id] = _Waiting(event, event.key, number, self._step.now, self._tick)
         self._fresh.append(waiting)
+
+    def _refusal(self, event: Event) -> str | None:
+        if len(self._outbox) >= self._config.outbox_events_max:
+            return "outbox_full"
+        return None if self._advertising.keeps_rate(event) else ABOVE_RATE
 
     def flush(self) -> None:
         """Seal what was published in this step, and send it on its way."""

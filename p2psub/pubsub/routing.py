@@ -86,7 +86,7 @@ class Routing:
         by_peer: dict[NodeId, list[SubscriptionId]] = {}
         for id_ in wanted:
             known = self._changes.current(id_)
-            if known is not None and known.subscription.state is SubscriptionState.ENDED:
+            if known is not None and known.record.state is SubscriptionState.ENDED:
                 arriving.outcomes[id_] = Outcome.ENDED
             else:
                 # Also one we never heard of: its number may have died with its super-node. Its peer knows best.

@@ -14,14 +14,13 @@ import msgspec
 
 from p2psub.casts.cast import Casts, Summary
 from p2psub.config import NodeConfig
-from p2psub.matching.limits import excess_of
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
-from p2psub.model.content import Subscription, SubscriptionState, pinned_topics
+from p2psub.model.content import Declaration, Subscription, SubscriptionState, pinned_topics
 from p2psub.model.graycode import WHOLE, Prefix, covers
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
 from p2psub.model.messages.casts import ChangePayload, ChangeSummary
 from p2psub.model.messages.cluster import InterestStored, StoreInterest, StreamHeld, StreamState
-from p2psub.model.messages.pubsub import Subscribe, Verdict
+from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
@@ -111,23 +110,23 @@ class Settlement:
 
     # From our members
 
-    def on_subscribe(self, peer: Contact, asked: Subscribe) -> None:
+    def on_declare(self, peer: Contact, asked: Declare) -> None:
         """Number a new record; of a known one repeat the verdict, or see to it that there will be one."""
-        record = asked.subscription
+        record = asked.record
         if self.grants is None or not self.is_complete or record.id.node != peer.id:
             return
-        refusal = self._refusal(peer, record)
+        refusal = self._permits.refusal(peer.id, record)
         if refusal is not None:
             self._step.record(Kind.DROP, subscription=record.id, peer=peer.id, reason=refusal)
             self._say(peer, record, VerdictStatus.REFUSED, ())
             return
         known = self._changes.current(record.id)
-        if known is None or known.subscription.version < record.version:
+        if known is None or known.record.version < record.version:
             self._number(record, peer)
         elif record.id in self._turned_down and record.state is SubscriptionState.ACTIVE:
             self._say(peer, record, VerdictStatus.REFUSED, ())
-        elif known.subscription.version > record.version:
-            self._say(peer, known.subscription, VerdictStatus.REFUSED, ())
+        elif known.record.version > record.version:
+            self._say(peer, known.record, VerdictStatus.REFUSED, ())
         else:
             own = self._own.get(record.id)
             if own is None:
@@ -137,38 +136,32 @@ class Settlement:
                 own.peer = peer
                 self._say(peer, record, own.status, own.unreached)
 
-    def _refusal(self, peer: Contact, record: Subscription) -> str | None:
-        """Why a record is not numbered; whoever asks through our own API has been told before."""
-        if excess_of(record.filter) is not None:
-            return "filter_too_large"
-        has_right = self._permits.of(peer.id).may_subscribe(pinned_topics(record.filter))
-        return None if has_right or record.state is SubscriptionState.ENDED else "no_right"
-
-    def _say(
-        self, peer: Contact, record: Subscription, status: VerdictStatus, unreached: tuple[ClusterId, ...]
-    ) -> None:
+    def _say(self, peer: Contact, record: Declaration, status: VerdictStatus, unreached: tuple[ClusterId, ...]) -> None:
         self._step.send(peer, Verdict(record.id, record.version, status, unreached))
 
-    def _number(self, record: Subscription, peer: Contact) -> None:
+    def _number(self, record: Declaration, peer: Contact) -> None:
         assert self.grants is not None
         stream = Stream(self.grants.cluster, self.grants.epoch)
         number = ChangeNumber(stream, self._changes.vector.get(stream, 0) + 1)
         change = Change(number, record)
-        self._step.record(Kind.NUMBER, number=number, subscription=record.id, subscribed=record)
+        if isinstance(record, Subscription):
+            self._step.record(Kind.NUMBER, number=number, subscription=record.id, subscribed=record)
+        else:
+            self._step.record(Kind.NUMBER, number=number, advertised=record)
         self.learn(change)
         self._own[record.id] = _Own(change, peer, self._tick)
 
     def heard(self, peer: NodeId) -> None:
-        """A member reported: the lease of its subscriptions runs on."""
+        """A member reported: the lease of what it declared runs on."""
         self._last_heard_tick[peer] = self._tick
 
     def end_older(self, peer: Contact, incarnation: int) -> None:
-        """A member is back in a new incarnation: end the subscriptions of the old one."""
+        """A member is back in a new incarnation: end what the old one declared."""
         for record in self._changes.active_of(peer.id):
             if record.id.incarnation < incarnation:
                 self._end(record, peer)
 
-    def _end(self, record: Subscription, peer: Contact) -> None:
+    def _end(self, record: Declaration, peer: Contact) -> None:
         if self.grants is not None and record.cluster == self.grants.cluster and self.is_complete:
             version = record.version + 1
             self._number(msgspec.structs.replace(record, version=version, state=SubscriptionState.ENDED), peer)
@@ -256,11 +249,16 @@ class Settlement:
 
     def _lacking(self, entry: _Settling) -> list[Contact]:
         assert self.grants is not None
-        record = entry.change.subscription
+        record = entry.change.record
         owners: dict[NodeId, Contact] = {}
         for key in self._changes.keys(record.id):
             owners.update({c.id: c for c in self.grants.must_confirm(key)})
-        if record.replay and self.grants.table is not None and not pinned_topics(record.filter):
+        if (
+            isinstance(record, Subscription)
+            and record.replay
+            and self.grants.table is not None
+            and not pinned_topics(record.filter)
+        ):
             # What it may want is retained by the owners of all topics, not by the owner of its shard.
             owners.update({c.id: c for c in self.grants.table.owners})
         return [contact for node, contact in owners.items() if node not in entry.confirmed]
@@ -337,10 +335,10 @@ class Settlement:
 
     def _cast_done(self, own: _Own, summary: Summary) -> None:
         assert isinstance(summary, ChangeSummary)
-        if summary.refused and own.change.subscription.state is SubscriptionState.ACTIVE:
-            self._turned_down[own.change.subscription.id] = None
+        if summary.refused and own.change.record.state is SubscriptionState.ACTIVE:
+            self._turned_down[own.change.record.id] = None
             self._conclude(own, VerdictStatus.REFUSED, ())
-            self._end(own.change.subscription, own.peer)
+            self._end(own.change.record, own.peer)
         elif covers(list(summary.covered), WHOLE):
             self._conclude(own, VerdictStatus.STABLE, ())
         else:
@@ -352,7 +350,7 @@ class Settlement:
 
     def _conclude(self, own: _Own, status: VerdictStatus, unreached: tuple[ClusterId, ...]) -> None:
         own.status, own.unreached = status, unreached
-        self._say(own.peer, own.change.subscription, status, unreached)
+        self._say(own.peer, own.change.record, status, unreached)
 
     # Time
 

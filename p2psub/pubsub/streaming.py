@@ -6,6 +6,7 @@ keeps, acknowledges or repeats a parcel; whoever cannot pass it on says so in th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -21,6 +22,7 @@ from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.records import Kind
 from p2psub.model.seals import BATCH_MAX, Leaf
 from p2psub.model.step import Step
+from p2psub.pubsub.advertising import ABOVE_RATE, Advertising
 from p2psub.pubsub.delivery import Delivery
 from p2psub.pubsub.interests import Interests
 from p2psub.pubsub.owning import Owning
@@ -55,6 +57,7 @@ class Streaming:
         shards: EmptyShards,
         owning: Owning,
         delivery: Delivery,
+        advertising: Advertising,
         sealing: Sealing,
         sampling: Sampling,
     ) -> None:
@@ -66,6 +69,7 @@ class Streaming:
         self._shards = shards
         self._owning = owning
         self._delivery = delivery
+        self._advertising = advertising
         self._sealing = sealing
         self._sampling = sampling
         self._number = 0
@@ -78,17 +82,22 @@ class Streaming:
         """Take events of our own; they leave at the end of the step."""
         rights = self._permits.of(self._step.me.id)
         topics = dict.fromkeys(event.topic for event in events)
-        refused = {topic for topic in topics if not rights.may_publish(topic)}
+        without_right = {topic for topic in topics if not rights.may_publish(topic)}
         for event in self._sampling.sample(Kind.PUBLISH, events):
             self._step.record(Kind.PUBLISH, event=event.id, digest=content_hash(event), published=event)
-        if refused:
-            self._drop("no_right", sum(event.topic in refused for event in events))
-            self._fresh += [event for event in events if event.topic not in refused]
-        else:
+        if not without_right and self._advertising.is_free:
             self._fresh += events
-        return tuple(
-            [PublishOutcome(event.id, 0, 0, "no_right" if event.topic in refused else None) for event in events]
-        )
+            return tuple([PublishOutcome(event.id, 0, 0) for event in events])
+        outcomes = tuple([PublishOutcome(event.id, 0, 0, self._refusal(event, without_right)) for event in events])
+        self._fresh += [event for event, outcome in zip(events, outcomes, strict=True) if outcome.refused is None]
+        for reason, count in Counter([outcome.refused for outcome in outcomes if outcome.refused]).items():
+            self._drop(reason, count)
+        return outcomes
+
+    def _refusal(self, event: Event, without_right: set[str]) -> str | None:
+        if event.topic in without_right:
+            return "no_right"
+        return None if self._advertising.keeps_rate(event) else ABOVE_RATE
 
     def flush(self) -> None:
         """Send what was published in this step: to every owner its parcels."""

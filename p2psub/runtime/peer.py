@@ -9,17 +9,20 @@ import trio
 
 from p2psub.errors import P2psubError
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import Draft, Filter, Guarantee, Value
+from p2psub.model.content import RATE_MAX, Draft, Filter, Guarantee, Value
 from p2psub.model.effects import (
+    AdvertiseCommand,
     Notify,
     NotifyGap,
     PublishCommand,
     Reply,
     SubscribeCommand,
     UnsubscribeCommand,
+    WithdrawCommand,
 )
 from p2psub.model.ids import SubscriptionId
-from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.runtime.advertisement import Advertisement
 from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
@@ -41,6 +44,10 @@ BACKLOG_MAX = 4 * 1024 * 1024
 
 class SubscriptionRefused(P2psubError):
     """The overlay does not take the subscription."""
+
+
+class AdvertisementRefused(P2psubError):
+    """The overlay does not take the advertisement."""
 
 
 class _Publishing:
@@ -74,6 +81,7 @@ class Peer:
         self._number = 0
         self._publishing: dict[int, tuple[_Publishing, int]] = {}
         self._full = trio.lowlevel.ParkingLot()
+        self._advertised: dict[int, Advertisement] = {}
         self._asked: dict[int, Subscription] = {}
         self._subscriptions: dict[SubscriptionId, Subscription] = {}
 
@@ -133,6 +141,32 @@ class Peer:
         while self._backlog() > BACKLOG_MAX:
             await trio.sleep(PACE_S)
 
+    # Advertising
+
+    @asynccontextmanager
+    async def advertise(
+        self, offered: str | Filter, *, rate: float, params: Mapping[str, Value] | None = None
+    ) -> AsyncIterator[Advertisement]:
+        """Say what this peer will publish, at most `rate` events per second, while the block runs.
+
+        Entered once the overlay has taken it. The peer is held to it: an event that the filter takes and that would be
+        above the rate is refused as `above_rate`; a second's worth may come at once.
+        """
+        if not 0 < rate <= RATE_MAX:
+            raise BadContent(f"a rate of {rate} is none", f"give events per second, above 0 and up to {RATE_MAX:,.0f}")
+        parsed = check_filter(offered) if isinstance(offered, Filter) else parse_filter(offered, params)
+        number = self._next_number()
+        advertisement = self._advertised[number] = Advertisement()
+        self._inbox.put_nowait(AdvertiseCommand(number, parsed, rate))
+        try:
+            verdict = await advertisement.wait_verdict()
+            if verdict.status is VerdictStatus.REFUSED:
+                raise AdvertisementRefused("the overlay refuses the advertisement: ask for the right to publish it")
+            yield advertisement
+        finally:
+            del self._advertised[number]
+            self._inbox.put_nowait(WithdrawCommand(number))
+
     # Subscribing
 
     @asynccontextmanager
@@ -175,6 +209,11 @@ class Peer:
         """The node answers a command."""
         if isinstance(reply.result, SubscribeVerdict):
             self._judged(reply.number, reply.result)
+            return
+        if isinstance(reply.result, AdvertiseVerdict):
+            advertisement = self._advertised.get(reply.number)
+            if advertisement is not None:
+                advertisement.put(reply.result)
             return
         for number, outcome in enumerate(reply.result, reply.number):
             publishing, index = self._publishing.pop(number)

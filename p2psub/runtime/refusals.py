@@ -35,6 +35,7 @@ class NotTaken(Refusal):
 
 
 _ADVICE = {
+    "above_rate": "publish more slowly, or advertise a higher rate",
     "outbox_full": "wait until earlier events are acknowledged, then publish it again",
     "bad_signature": "start the peer again; if that does not help, enrol it anew",
 }

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from p2psub.errors import P2psubError
-from p2psub.model.content import Filter, Value
+from p2psub.model.content import Advertisement, Filter, Subscription, Value
 from p2psub.model.ids import NodeId
 from p2psub.model.records import SCHEMA_VERSION, Record
 
@@ -29,6 +29,7 @@ _UNVERSIONED: Final = 1
 _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(Record)
 _Part = TypeVar("_Part")
+_Declared = TypeVar("_Declared", Subscription | None, Advertisement | None)
 
 
 class SegmentDamaged(P2psubError):
@@ -101,17 +102,22 @@ def encode_records(records: list[Record]) -> bytes:
 
 
 def _with_floats_marked(record: Record) -> Record:
-    published, subscribed = record.published, record.subscribed
+    published = record.published
     if published is not None:
         marked = {name: _marked(value) for name, value in published.attributes.items()}
         published = msgspec.structs.replace(published, attributes=marked)
-    if subscribed is not None:
-        terms = (
-            tuple(msgspec.structs.replace(test, constant=_marked(test.constant)) for test in term)
-            for term in subscribed.filter.terms
-        )
-        subscribed = msgspec.structs.replace(subscribed, filter=Filter(tuple(terms)))
-    return msgspec.structs.replace(record, published=published, subscribed=subscribed)
+    subscribed, advertised = _filter_marked(record.subscribed), _filter_marked(record.advertised)
+    return msgspec.structs.replace(record, published=published, subscribed=subscribed, advertised=advertised)
+
+
+def _filter_marked(declared: _Declared) -> _Declared:
+    if declared is None:
+        return declared
+    terms = (
+        tuple(msgspec.structs.replace(test, constant=_marked(test.constant)) for test in term)
+        for term in declared.filter.terms
+    )
+    return msgspec.structs.replace(declared, filter=Filter(tuple(terms)))
 
 
 def _marked(value: Value) -> object:

@@ -82,6 +82,21 @@ def check_change_sets(evidence: Evidence) -> Iterator[Finding]:
         yield Finding("S9", f"super-nodes end with different changes: {sorted(digests.items())}")
 
 
+def check_advertisements(evidence: Evidence) -> Iterator[Finding]:
+    """S9: every super-node ends with what running peers advertise; more only of processes that are no more."""
+    offered = {offer for status in evidence.at_end for offer in status.active_advertisements}
+    running = {(status.id, status.incarnation) for status in evidence.at_end}
+    for status in evidence.at_end:
+        if status.role is not Role.SUPER_NODE or status.cluster in evidence.faults.lost_clusters:
+            continue
+        known = {offer for offer in status.advertised if (offer.id.node, offer.id.incarnation) in running}
+        if known != offered:
+            text = (
+                f"{status.cluster} lacks {len(offered - known)} advertisements and keeps {len(known - offered)} others"
+            )
+            yield Finding("S9", text)
+
+
 def _due_at_end(evidence: Evidence) -> set[EventId]:
     """Events that must still be held: acknowledged, and retained beyond the end or never discharged."""
     discharged = {record.event for _, record in evidence.of(Kind.DISCHARGE)}

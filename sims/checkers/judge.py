@@ -78,6 +78,7 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from copies.check_enough_copies(evidence)
     yield from copies.check_copies_after_quiet(evidence)
     yield from copies.check_change_sets(evidence)
+    yield from copies.check_advertisements(evidence)
     yield from rings.check_rings(evidence)
     yield from rings.check_clusters_whole(evidence)
     yield from reigns.check_one_per_epoch(evidence)

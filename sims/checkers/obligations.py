@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from p2psub.model.changes import Stream
-from p2psub.model.content import Event, Filter, Guarantee, SubscriptionState, pinned_topics
+from p2psub.model.changes import ChangeNumber, Stream
+from p2psub.model.content import Event, Filter, Guarantee, Subscription, SubscriptionState, pinned_topics
 from p2psub.model.ids import EventId, NodeId, SubscriptionId
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind, Record
@@ -39,11 +39,10 @@ class _Register:
         self._by_topic: dict[str, list[_Wanted]] = {}
         self._open: list[_Wanted] = []
         for _, record in evidence.of(Kind.NUMBER):
-            self._take(record)
+            if record.subscribed is not None:
+                self._take(record.subscribed, record.number)
 
-    def _take(self, record: Record) -> None:
-        subscription, number = record.subscribed, record.number
-        assert subscription is not None, "a NUMBER record names the subscription"
+    def _take(self, subscription: Subscription, number: ChangeNumber | None) -> None:
         assert number is not None, "a NUMBER record names the change"
         wanted = self._by_id.get(subscription.id)
         if wanted is None:

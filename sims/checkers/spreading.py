@@ -27,8 +27,8 @@ def check_numbered_once(evidence: Evidence) -> Iterator[Finding]:
     """S11: a number of a stream names one change for ever."""
     seen: dict[ChangeNumber | None, tuple[object, int | None]] = {}
     for at_us, record in evidence.of(Kind.NUMBER):
-        subscribed = record.subscribed
-        named = (None, None) if subscribed is None else (subscribed.id, subscribed.version)
+        declared = record.subscribed or record.advertised
+        named = (None, None) if declared is None else (declared.id, declared.version)
         if seen.setdefault(record.number, named) != named:
             yield Finding("S11", "one number for two changes", record, at_us)
 

@@ -1,4 +1,4 @@
-"""The default load: applications on random peers that publish, subscribe and unsubscribe.
+"""The default load: applications on random peers that publish, subscribe, advertise, and end what they began.
 
 They see what real ones see, replies and notifications, and never the trace. Subscriptions end with the process of
 their peer and are made anew elsewhere, so about as many as asked for stand at any time.
@@ -12,6 +12,7 @@ from typing import Final
 
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.effects import (
+    AdvertiseCommand,
     Notify,
     NotifyGap,
     PublishCommand,
@@ -19,6 +20,7 @@ from p2psub.model.effects import (
     SubscribeCommand,
     TookCommand,
     UnsubscribeCommand,
+    WithdrawCommand,
 )
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import SECOND_US
@@ -36,7 +38,7 @@ SLOW_TAKE_US_MAX: Final = 400_000
 
 @dataclass(slots=True)
 class Interest:
-    """One subscription as its application knows it."""
+    """One subscription, or advertisement, as its application knows it."""
 
     host: Host
     incarnation: int
@@ -61,6 +63,7 @@ class Applications:
         self._numbers = 0
         self._interests: dict[int, Interest] = {}
         self._by_id: dict[SubscriptionId, Interest] = {}
+        self._offers: dict[int, Interest] = {}
         self._until = 0
         world.on_reply.append(self._replied)
         world.on_notify.append(self._notified)
@@ -74,6 +77,8 @@ class Applications:
             self._plan(self._load.events_per_second, 2_000_000, self._publish)
         if self._load.churn_per_second:
             self._plan(self._load.churn_per_second, 4_000_000, self._churn)
+        if self._load.advertised_per_second:
+            self._plan(self._load.advertised_per_second, 4_000_000, self._advertise_or_withdraw)
 
     def peers(self) -> list[Host]:
         """Running peers."""
@@ -139,6 +144,18 @@ class Applications:
             assert interest.id is not None
             self._by_id.pop(interest.id, None)
             self._world.command(interest.host, UnsubscribeCommand(self._next_number(), interest.id))
+
+    def _advertise_or_withdraw(self) -> None:
+        """Advertise a topic at a rate that is sometimes too low for what is published; or end one that stands."""
+        rng, peers = self._rng, self.peers()
+        self._offers = {number: offer for number, offer in self._offers.items() if offer.is_alive}
+        if self._offers and rng.random() < 0.5:
+            number = rng.choice(list(self._offers))
+            self._world.command(self._offers.pop(number).host, WithdrawCommand(number))
+        elif peers:
+            host, number = rng.choice(peers), self._next_number()
+            self._offers[number] = Interest(host, host.incarnation)
+            self._world.command(host, AdvertiseCommand(number, draw_pinned_filter(rng), rng.uniform(0.01, 5.0)))
 
     def _replied(self, host: Host, reply: Reply) -> None:
         if not isinstance(reply.result, SubscribeVerdict):

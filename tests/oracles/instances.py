@@ -31,7 +31,7 @@ def _strategy(info: mi.Type) -> st.SearchStrategy[Any]:  # noqa: PLR0912, a tabl
         case mi.IntType():
             return st.integers(INT_MIN if info.ge is None else info.ge, INT_MAX if info.le is None else info.le)
         case mi.FloatType():
-            return st.floats(allow_nan=False)
+            return st.floats(info.ge or info.gt, info.le, exclude_min=info.gt is not None, allow_nan=False)
         case mi.NoneType():
             return st.none()
         case mi.BytesType():

@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from p2psub.config import NodeConfig
-from p2psub.model.content import Filter
+from p2psub.model.content import Draft, Filter, Guarantee
 from p2psub.model.effects import Persist
 from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.outcomes import VerdictStatus
@@ -24,6 +24,7 @@ from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Notification
 from p2psub.runtime.links import Links
 from p2psub.runtime.peer import Peer
+from p2psub.runtime.refusals import NotTaken
 from p2psub.runtime.stages import stage_of
 from p2psub.runtime.status import PeerStatus
 from tests.runtime.memory import OVERLAY, MemoryNetwork
@@ -251,3 +252,26 @@ async def test_a_subscription_is_stable_in_a_whole_cluster(
     await neighbourhood.wait_until(lambda: not neighbourhood.peers[3].core.status().active_subscriptions)
     await trio.sleep(5 * BEAT_S)
     assert (await neighbourhood.peers[1].peer.publish({}, topic="t")).matched == 0
+
+
+async def test_an_advertisement_is_known_to_the_super_node_and_holds_its_peer(
+    neighbourhood: Neighbourhood, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A second's worth is taken at once; other peers and other topics are free; it ends with its block."""
+    await neighbourhood.form(1, 2, 3)
+    member = next(peer for peer in neighbourhood.peers.values() if not peer.rules)
+    ruler = next(peer for peer in neighbourhood.peers.values() if peer.rules)
+    async with member.peer.advertise("topic = 'a'", rate=2) as advertisement:
+        assert advertisement.verdict.status is VerdictStatus.STABLE
+        (known,) = ruler.core.status().advertised
+        assert (known.id, known.rate) == (advertisement.id, 2)
+        for guarantee in Guarantee:
+            await trio.sleep(2)
+            outcomes = await member.peer.publish_many([Draft("a", guarantee=guarantee)] * 3)
+            assert [outcome.refused for outcome in outcomes] == [None, None, "above_rate"]
+            with pytest.raises(NotTaken, match="advertise a higher rate"):
+                await member.peer.publish({}, topic="a", guarantee=guarantee)
+        await member.peer.publish({}, topic="b")
+        await ruler.peer.publish({}, topic="a")
+    await neighbourhood.wait_until(lambda: not ruler.core.status().advertised)
+    await member.peer.publish_many([Draft("a")] * 10)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from p2psub.model.changes import ChangeNumber
-from p2psub.model.content import Event, Subscription, SubscriptionState
+from p2psub.model.content import Advertisement, Event, Subscription, SubscriptionState
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus, Role
@@ -177,6 +177,17 @@ def test_differing_change_sets_are_found() -> None:
     """S9: super-nodes end with one set of changes."""
     elsewhere = status(0, count=1, cluster="c001", successors=(), predecessor=None, changes_digest=b"other")
     assert found(evidence_of(sound_trail(), [*sound_statuses(), elsewhere])) == {"S9"}
+
+
+def test_advertisements_that_are_not_known_or_linger_are_found() -> None:
+    """S9: at the super-node stands what running peers advertise, and else only what may be a dead process's."""
+    ids = (UNASKED.id, UNASKED.id._replace(incarnation=9))
+    mine, gone = (Advertisement(id_, 1, SubscriptionState.ACTIVE, CLUSTER, UNASKED.filter) for id_ in ids)
+    offering = status(3, active_advertisements=(mine,))
+    for known, is_sound in (((), False), ((mine,), True), ((mine, gone), True)):
+        statuses = planted(offering, status(0, advertised=known))
+        assert found(evidence_of(sound_trail(), statuses)) == (set() if is_sound else {"S9"})
+    assert found(evidence_of(sound_trail(), planted(status(0, advertised=(mine,))))) == {"S9"}
 
 
 def test_two_super_nodes_are_found() -> None:

@@ -108,6 +108,8 @@ def status(n: int, count: int = 5, **changes: Any) -> NodeStatus:
         "kept": (),
         "changes_digest": b"same",
         "active_subscriptions": (),
+        "active_advertisements": (),
+        "advertised": (),
         "left": False,
         "hears_nobody": False,
         "queued_messages": 0,

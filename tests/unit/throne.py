@@ -8,11 +8,11 @@ from typing import Any
 from p2psub.admission.policy import Policy
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Vector
-from p2psub.model.content import Subscription
+from p2psub.model.content import Declaration
 from p2psub.model.ids import Contact
 from p2psub.model.messages import Message
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer, InterestStored, StoreInterest, StreamHeld
-from p2psub.model.messages.pubsub import Subscribe, Verdict
+from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.node.ruling import Ruling
 from p2psub.pubsub.grants import Grants
 from tests.unit.bench import (
@@ -89,9 +89,9 @@ class Throne:
 
     # What members say
 
-    def subscribe(self, peer: int, record: Subscription) -> None:
+    def subscribe(self, peer: int, record: Declaration) -> None:
         """A peer asks for a record."""
-        self.ruling.on_subscribe(at(peer), Subscribe(record))
+        self.ruling.on_declare(at(peer), Declare(record))
 
     def hold_index(self, place: int) -> None:
         version = self.grants.next_version

@@ -41,7 +41,7 @@ def _stored_twice(tables: Tables) -> Finding:
 
 
 def _numbered_twice(tables: Tables) -> Finding:
-    named = F.struct("subscription", "version")
+    named = F.struct("subscription", "version", "advertised")
     last = F.max(F.struct("wall_us", "process", "sequence", "subscription")).alias("last")
     numbers = tables.of(Kind.NUMBER).groupBy("change").agg(F.min(named).alias("one"), F.max(named).alias("other"), last)
     two = numbers.where(F.col("one") != F.col("other"))

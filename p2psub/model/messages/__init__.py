@@ -40,7 +40,7 @@ AnyMessage = (
     | casts.Custody
     | casts.Answer
     | casts.CastRefused
-    | pubsub.Subscribe
+    | pubsub.Declare
     | pubsub.Verdict
     | pubsub.Publish
     | pubsub.Acknowledge

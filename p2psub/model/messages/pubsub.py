@@ -1,4 +1,4 @@
-"""Subscribe, publish, keep, deliver. docs/protocol/messages.md lists who repeats what."""
+"""Declare, publish, keep, deliver. docs/protocol/messages.md lists who repeats what."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import msgspec
 
 from p2psub.model.changes import Vector
-from p2psub.model.content import Event, Subscription, Timed
+from p2psub.model.content import Declaration, Event, Timed
 from p2psub.model.ids import ClusterId, Contact, EventId, Natural, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import SMALL, Lane, Message
@@ -15,16 +15,16 @@ from p2psub.model.outcomes import Missed, Outcome, PublishOutcome, VerdictStatus
 from p2psub.model.seals import Leaf, Signature
 
 
-class Subscribe(Message, frozen=True):
+class Declare(Message, frozen=True):
     """A peer to its super-node: an active record to add or an ended one to end; repeated until the verdict."""
 
-    subscription: Subscription
+    record: Declaration
 
 
 class Verdict(Message, frozen=True):
-    """The super-node's word on a subscription; a later one may upgrade `accepted` to `stable`."""
+    """The super-node's word on a declaration; a later one may upgrade `accepted` to `stable`."""
 
-    subscription: SubscriptionId
+    id: SubscriptionId
     version: int
     status: VerdictStatus
     unreached: tuple[ClusterId, ...]

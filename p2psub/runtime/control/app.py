@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from p2psub.runtime.control.advertising import Advertising
 from p2psub.runtime.control.asking import Gate
 from p2psub.runtime.control.controlled import ControlledPeer
 from p2psub.runtime.control.guard import Guard
@@ -20,6 +21,7 @@ from p2psub.runtime.control.pages import (
     ReadyPage,
     StreamPage,
     SubscriptionsPage,
+    advertisements_page,
     cube_page,
     queues_page,
     ring_page,
@@ -28,7 +30,7 @@ from p2psub.runtime.control.pages import (
 from p2psub.runtime.control.problems import ANSWERS, JsonResponse
 from p2psub.runtime.control.publishing import Publishing
 from p2psub.runtime.control.streams import Stream, Streams, Subscribing
-from p2psub.runtime.control.tables import cube_text, queues_text, ring_text, subscriptions_text
+from p2psub.runtime.control.tables import advertisements_text, cube_text, queues_text, ring_text, subscriptions_text
 from p2psub.runtime.values import id_to_text
 
 Page = TypeVar("Page")
@@ -46,6 +48,7 @@ def routes(peer: ControlledPeer) -> list[Route]:
     return [
         Route("/v1/publish", Publishing(peer, gate).publish, methods=["POST"]),
         Route("/v1/subscriptions", Subscribing(peer, gate, streams).subscribe, methods=["POST"]),
+        Route("/v1/advertisements", Advertising(peer, gate).advertise, methods=["POST"]),
         Route("/v1/status", pages.status),
         Route("/healthz", pages.health),
         Route("/readyz", pages.ready),
@@ -54,6 +57,7 @@ def routes(peer: ControlledPeer) -> list[Route]:
         Route("/cubez", pages.cube),
         Route("/queuez", pages.queues),
         Route("/subsz", pages.subscriptions),
+        Route("/adsz", pages.advertisements),
         Route("/openapi.json", pages.openapi),
     ]
 
@@ -95,6 +99,9 @@ class Pages:
         active = tuple(map(id_to_text, self._peer.status().node.active_subscriptions))
         page = SubscriptionsPage(active=active, streams=tuple(map(_stream_page, self._streams)))
         return _shown(request, page, subscriptions_text)
+
+    async def advertisements(self, request: Request) -> Response:
+        return _shown(request, advertisements_page(self._peer.status().node), advertisements_text)
 
     async def openapi(self, _: Request) -> Response:
         return JsonResponse(description())

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from p2psub.model.content import EVENT_BYTES_MAX, Draft, Event, Guarantee
+from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, Draft, Event, Guarantee
 from p2psub.model.ids import ClusterId
-from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.items import Gap, Item, Notification
 from p2psub.runtime.refusals import BadContent
@@ -82,6 +82,22 @@ class SubscribeAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     window: Annotated[int, msgspec.Meta(ge=1, le=WINDOW_MAX)] = 1024
 
 
+class AdvertiseAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An advertisement to hold while its answer is being read."""
+
+    filter: str
+    rate: Annotated[float, msgspec.Meta(gt=0, le=RATE_MAX, description="Events per second, at most.")]
+    params: Values = {}
+
+
+class AdvertisedSay(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an advertisement stands."""
+
+    advertisement: str
+    status: VerdictStatus
+    unreached: tuple[ClusterId, ...] = ()
+
+
 class VerdictSay(msgspec.Struct, frozen=True, kw_only=True):
     """Where a subscription stands."""
 
@@ -110,9 +126,10 @@ class GapSay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of a subscription's answer: exactly one of these."""
+    """One line of the answer to a subscription or an advertisement: exactly one of these."""
 
     verdict: VerdictSay | None = None
+    advertised: AdvertisedSay | None = None
     event: EventSay | None = None
     gap: GapSay | None = None
     error: Problem | None = None
@@ -183,6 +200,12 @@ def event_say(event: Event) -> EventSay:
 def verdict_say(verdict: SubscribeVerdict) -> VerdictSay:
     """A verdict, ready for JSON."""
     return VerdictSay(subscription=id_to_text(verdict.subscription), status=verdict.status, unreached=verdict.unreached)
+
+
+def advertised_line(verdict: AdvertiseVerdict) -> StreamLine:
+    """A verdict on an advertisement, ready for JSON."""
+    name = id_to_text(verdict.advertisement)
+    return StreamLine(advertised=AdvertisedSay(advertisement=name, status=verdict.status, unreached=verdict.unreached))
 
 
 def line_of(item: Item) -> StreamLine:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from p2psub.model.content import Draft, Value
 from p2psub.model.ids import SubscriptionId
-from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
+from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
 from p2psub.runtime.items import Item
 from p2psub.runtime.status import PeerStatus
 
@@ -36,6 +36,19 @@ class ControlledSubscription(Protocol):
         ...
 
 
+class ControlledAdvertisement(Protocol):
+    """An advertisement that stands while its block runs."""
+
+    @property
+    def verdict(self) -> AdvertiseVerdict:
+        """Where it stands by now."""
+        ...
+
+    async def wait_verdict(self, after: AdvertiseVerdict | None = None) -> AdvertiseVerdict:
+        """The first verdict that is news after this one."""
+        ...
+
+
 class ControlledPeer(Protocol):
     """A running peer. It raises a P2psubError, with advice, for what it refuses."""
 
@@ -47,6 +60,12 @@ class ControlledPeer(Protocol):
         self, wanted: str, /, *, params: Mapping[str, Value] | None = None, replay: bool = False, window: int = 1024
     ) -> AbstractAsyncContextManager[ControlledSubscription]:
         """Hold a subscription while the block runs; entered once there is a verdict."""
+        ...
+
+    def advertise(
+        self, offered: str, /, *, rate: float, params: Mapping[str, Value] | None = None
+    ) -> AbstractAsyncContextManager[ControlledAdvertisement]:
+        """Say what will be published while the block runs; entered once there is a verdict."""
         ...
 
     def status(self) -> PeerStatus:

@@ -11,6 +11,7 @@ from p2psub.runtime.control.bodies import (
     ASK_BYTES_MAX,
     MANY_BYTES_MAX,
     NDJSON,
+    AdvertiseAsk,
     OutcomeSay,
     ProblemSay,
     PublishAsk,
@@ -18,7 +19,15 @@ from p2psub.runtime.control.bodies import (
     SubscribeAsk,
 )
 from p2psub.runtime.control.guard import OPEN_PATHS
-from p2psub.runtime.control.pages import CubePage, QueuesPage, ReadyPage, RingPage, StatusPage, SubscriptionsPage
+from p2psub.runtime.control.pages import (
+    AdvertisementsPage,
+    CubePage,
+    QueuesPage,
+    ReadyPage,
+    RingPage,
+    StatusPage,
+    SubscriptionsPage,
+)
 
 Schema = dict[str, Any]
 
@@ -31,6 +40,7 @@ STRUCTS: Final = (
     OutcomeSay,
     ProblemSay,
     SubscribeAsk,
+    AdvertiseAsk,
     StreamLine,
     StatusPage,
     ReadyPage,
@@ -38,6 +48,7 @@ STRUCTS: Final = (
     CubePage,
     QueuesPage,
     SubscriptionsPage,
+    AdvertisementsPage,
 )
 
 VALUE: Final[Schema] = {
@@ -156,6 +167,21 @@ PATHS: Final[Schema] = {
             },
         }
     },
+    "/v1/advertisements": {
+        "post": {
+            "operationId": "advertise",
+            "summary": "Say what will be published, and how many events per second at most.",
+            "description": (
+                "Answered by lines of JSON: the verdict, then better ones. The peer is held to it: events that the "
+                "filter takes are refused above the rate. Closing the connection ends the advertisement."
+            ),
+            "requestBody": {"required": True, "content": {JSON: _of(AdvertiseAsk)}},
+            "responses": {
+                "200": {"description": "Advertised.", "content": {NDJSON: _of(StreamLine)}},
+                **_problems(400, 401, 403, 413, 503),
+            },
+        }
+    },
     "/v1/status": _look("status", "The peer, its node and its links.", {JSON: _of(StatusPage)}, 401),
     "/healthz": _look("health", "The process answers.", _flag("alive")),
     "/readyz": _look(
@@ -166,5 +192,6 @@ PATHS: Final[Schema] = {
     "/cubez": _look("cube", "The hypercube as the peer knows it.", _page(CubePage), 401),
     "/queuez": _look("queues", "What waits where.", _page(QueuesPage), 401),
     "/subsz": _look("subscriptions", "The peer's subscriptions.", _page(SubscriptionsPage), 401),
+    "/adsz": _look("advertisements", "What is advertised, here and elsewhere.", _page(AdvertisementsPage), 401),
     "/openapi.json": _look("openapi", "This description.", {JSON: {"schema": {"type": "object"}}}),
 }

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from p2psub.matching.printing import print_filter
+from p2psub.model.content import Advertisement
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.outcomes import VerdictStatus
@@ -82,6 +84,22 @@ class SubscriptionsPage(msgspec.Struct, frozen=True, kw_only=True):
     streams: tuple[StreamPage, ...]
 
 
+class AdvertisementPage(msgspec.Struct, frozen=True, kw_only=True):
+    """One advertisement."""
+
+    advertisement: str
+    cluster: ClusterId
+    rate: float
+    filter: str
+
+
+class AdvertisementsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What this peer advertises; and what any peer does, as far as this one knows: super-nodes and candidates do."""
+
+    own: tuple[AdvertisementPage, ...]
+    known: tuple[AdvertisementPage, ...]
+
+
 class ReadyPage(msgspec.Struct, frozen=True):
     """That the peer is ready, and what is wrong with it nevertheless."""
 
@@ -147,6 +165,22 @@ def queues_page(status: PeerStatus) -> QueuesPage:
         undischarged=node.undischarged,
         kept=len(node.kept),
         links=status.links,
+    )
+
+
+def advertisements_page(node: NodeStatus) -> AdvertisementsPage:
+    """Advertisements of the peer, and of the overlay."""
+    return AdvertisementsPage(
+        own=tuple(map(_advertisement, node.active_advertisements)), known=tuple(map(_advertisement, node.advertised))
+    )
+
+
+def _advertisement(record: Advertisement) -> AdvertisementPage:
+    return AdvertisementPage(
+        advertisement=id_to_text(record.id),
+        cluster=record.cluster,
+        rate=record.rate,
+        filter=print_filter(record.filter),
     )
 
 

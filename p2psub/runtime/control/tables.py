@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from p2psub.runtime.control.pages import ContactPage, CubePage, QueuesPage, RingPage, SubscriptionsPage
+from p2psub.runtime.control.pages import (
+    AdvertisementsPage,
+    ContactPage,
+    CubePage,
+    QueuesPage,
+    RingPage,
+    SubscriptionsPage,
+)
 
 Row = Sequence[object]
 
@@ -83,3 +90,17 @@ def subscriptions_text(page: SubscriptionsPage) -> str:
         for name in dict.fromkeys([*held, *page.active])
     ]
     return table(("subscription", "status", "events", "missed", "filter"), rows)
+
+
+def advertisements_text(page: AdvertisementsPage) -> str:
+    """The peer's own first."""
+    return table(("advertisement", "cluster", "rate", "", "filter"), advertisement_rows(page))
+
+
+def advertisement_rows(page: AdvertisementsPage) -> list[Row]:
+    """Every advertisement once."""
+    own = {offer.advertisement for offer in page.own}
+    offers = {offer.advertisement: offer for offer in (*page.own, *page.known)}
+    return [
+        (name, offer.cluster, offer.rate, "ours" if name in own else "", offer.filter) for name, offer in offers.items()
+    ]

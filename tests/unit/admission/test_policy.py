@@ -54,7 +54,7 @@ def test_refused_vote_makes_the_verdict_refused_and_numbers_an_end() -> None:
     sends = [message for _, message in throne.step.sends if isinstance(message, Verdict | StoreInterest)]
     assert sends[0] == Verdict(record.id, 1, VerdictStatus.REFUSED, ())
     assert isinstance(sends[1], StoreInterest)
-    ended = sends[1].change.subscription
+    ended = sends[1].change.record
     assert (ended.id, ended.version, ended.state) == (record.id, 2, SubscriptionState.ENDED)
     assert list(throne.cores.changes.active()) == []
     assert not [m for m in sends if isinstance(m, InterestStored)]

@@ -142,17 +142,17 @@ def test_no_peer_named_is_bad_input() -> None:
     assert "--data DIR" in result.stderr
 
 
-def start_sub(peer: Served, *words: str) -> subprocess.Popen[str]:
-    """`p2psub sub` as a process of its own, with Ctrl-C as in a terminal, however these tests were started."""
+def start(name: str, peer: Served, *words: str) -> subprocess.Popen[str]:
+    """A command as a process of its own, with Ctrl-C as in a terminal, however these tests were started."""
     terminal = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{terminal}; import typer; from p2psub.cli.pubsub import sub; typer.run(sub)"
+    code = f"{terminal}; import typer; from p2psub.cli.pubsub import {name}; typer.run({name})"
     command = [sys.executable, "-c", code, "--data", str(peer.data), *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_sub_prints_events_until_it_has_enough(peer: Served) -> None:
     """Events to stdout; the verdict, better ones and gaps to stderr; then the subscription ends."""
-    with start_sub(peer, "--filter", "topic = 'a'", "--param", "p=1.5", "--replay", "--count", "2") as process:
+    with start("sub", peer, "--filter", "topic = 'a'", "--param", "p=1.5", "--replay", "--count", "2") as process:
         subscription = peer.subscription(0)
         assert (subscription.params, subscription.replay) == ({"p": 1.5}, True)
         run("pub", "a", "n=1", "name=x y", "--body", "\x1b[2J", data=peer.data)
@@ -170,7 +170,7 @@ def test_sub_prints_events_until_it_has_enough(peer: Served) -> None:
 
 def test_sub_speaks_json(peer: Served) -> None:
     """Every line as the control API gives it, the verdict first."""
-    with start_sub(peer, "--filter", "topic = 'a'", "--count", "1", "--json") as process:
+    with start("sub", peer, "--filter", "topic = 'a'", "--count", "1", "--json") as process:
         peer.subscription(0)
         run("pub", "a", data=peer.data)
         out, _ = process.communicate()
@@ -180,7 +180,7 @@ def test_sub_speaks_json(peer: Served) -> None:
 
 def test_ctrl_c_is_how_sub_ends(peer: Served) -> None:
     """Exit code 0, without a traceback, and the subscription ends."""
-    with start_sub(peer, "--filter", "topic = 'a'") as process:
+    with start("sub", peer, "--filter", "topic = 'a'") as process:
         assert process.stderr
         assert "subscribed as" in process.stderr.readline()
         os.kill(process.pid, signal.SIGINT)
@@ -189,9 +189,35 @@ def test_ctrl_c_is_how_sub_ends(peer: Served) -> None:
     peer.wait(peer.subscription(0).ended.wait)
 
 
+def test_advertise_holds_until_ctrl_c(peer: Served) -> None:
+    """Verdicts go to stderr; parameters arrive typed."""
+    filter_ = ["--filter", "price > :least", "--param", "least=10", "--rate", "2.5"]
+    with start("advertise", peer, *filter_) as process:
+        assert process.stderr
+        assert "advertised as" in process.stderr.readline()
+        (offer,) = peer.peer.advertisements
+        assert (offer.offered, offer.params, offer.rate) == ("price > :least", {"least": 10}, 2.5)
+        peer.call(offer.judge, VerdictStatus.STABLE)
+        assert "in every cluster" in process.stderr.readline()
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (0, "", "")
+    peer.wait(offer.ended.wait)
+
+
+def test_advertise_speaks_json(peer: Served) -> None:
+    """One object a line, on stdout."""
+    with start("advertise", peer, "--filter", "", "--rate", "1", "--json") as process:
+        assert process.stdout
+        assert json.loads(process.stdout.readline())["advertised"]["status"] == "accepted"
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 0
+
+
 def test_sub_that_loses_its_peer_says_so(peer: Served) -> None:
     """Exit code 4, with how to start it again."""
-    with start_sub(peer, "--filter", "topic = 'a'") as process:
+    with start("sub", peer, "--filter", "topic = 'a'") as process:
         assert process.stderr
         process.stderr.readline()
         peer.stop()
@@ -203,7 +229,7 @@ def test_sub_that_loses_its_peer_says_so(peer: Served) -> None:
 @pytest.mark.parametrize("ending", ["refused", "error"])
 def test_sub_that_is_ended_by_the_overlay_fails(peer: Served, ending: str) -> None:
     """Exit code 1, with the reason."""
-    with start_sub(peer, "--filter", "topic = 'a'") as process:
+    with start("sub", peer, "--filter", "topic = 'a'") as process:
         subscription = peer.subscription(0)
         refusal = SubscribeVerdict(subscription.id, VerdictStatus.REFUSED)
         item = refusal if ending == "refused" else NotReady("the peer is leaving", "start it again")

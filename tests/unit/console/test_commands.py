@@ -85,6 +85,30 @@ def test_an_error_of_the_stream_ends_its_subscription(session: Session, screen: 
     assert not session.readers
 
 
+def test_an_advertisement_stands_until_it_is_withdrawn(session: Session, screen: Screen, peer: Served) -> None:
+    """Its better verdict is shown; it has a number beside the subscriptions'."""
+    perform(session, "subscribe topic = 'a'")
+    perform(session, "advertise 2.5 topic = 'a' AND n > 1")
+    (offer,) = peer.peer.advertisements
+    assert (offer.offered, offer.rate) == ("topic = 'a' AND n > 1", 2.5)
+    assert "[2] advertised as" in screen.getvalue()
+    assert "not yet known in red" in screen.getvalue()
+    peer.call(offer.judge, VerdictStatus.STABLE)
+    screen.wait_for("100, in every cluster\n")
+    with pytest.raises(BadUsage, match=r"held \(2\)"):
+        perform(session, "withdraw 1")
+    perform(session, "withdraw 2")
+    peer.wait(offer.ended.wait)
+    assert (list(session.readers), list(session.offers)) == ([1], [])
+
+
+def test_leaving_the_console_withdraws_everything(session: Session, peer: Served) -> None:
+    """As it unsubscribes from everything."""
+    perform(session, "advertise 1 topic = 'a'")
+    session.close()
+    peer.wait(peer.peer.advertisements[0].ended.wait)
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -94,6 +118,7 @@ def test_an_error_of_the_stream_ends_its_subscription(session: Session, screen: 
         ("candidates", ["this peer", node_id("bob").hex(), "candidate 1, with score 0.750"]),
         ("queues", ["undischarged", "bob.test:7400"]),
         ("subscriptions", ["1 more at this peer"]),
+        ("advertisements", ["ours", "2.5", "topic = 'b'"]),
         ("help", [*COMMANDS]),
     ],
 )
@@ -126,6 +151,9 @@ def test_the_examples_work(session: Session, peer: Served) -> None:
         ("xyzzy", "help lists all"),
         ("help xyzzy", "help lists all"),
         ("publish", "publish quotes/ACME"),
+        ("advertise", "how many events per second"),
+        ("advertise topic = 'a'", "how many events per second"),
+        ("withdraw", "give the number of one that is held (none)"),
         ("publish t x='a", "close the quotes"),
         ("publish t x={a", "close the quotes"),
         ("subscribe", "say which events"),

@@ -127,7 +127,7 @@ class Ring:
         cores = self.members.get(record.id.node[0])
         if cores is None or record.cluster != CLUSTER:
             return
-        cores.delivery._sequence = record.id.sequence - 1
+        cores.declaring._sequence = record.id.sequence - 1
         cores.delivery.subscribe(SubscribeCommand(1, record.filter, record.replay, window))
         if status is not None:
             self.verdict(record, status)
@@ -135,7 +135,7 @@ class Ring:
 
     def verdict(self, record: Subscription, status: VerdictStatus = VerdictStatus.STABLE) -> None:
         """The super-node's word on a subscription."""
-        self[record.id.node[0]].delivery.on_verdict(SUPER_NODE, Verdict(record.id, 1, status, ()))
+        self[record.id.node[0]].declaring.on_verdict(SUPER_NODE, Verdict(record.id, 1, status, ()))
 
     def lease_shards(self) -> None:
         """Everybody knows that both shards are empty."""

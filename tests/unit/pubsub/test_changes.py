@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from p2psub.model.changes import Change, ChangeNumber, Stream
 from p2psub.model.circle import is_in_arc
-from p2psub.model.content import Subscription, keys_of
+from p2psub.model.content import Declaration, Subscription, keys_of
 from p2psub.pubsub.changes import ChangeSet
 from tests.unit.bench import CLUSTER, CONFIG, change_of, epoch, node_at, on_topic, subscription_of
 
@@ -39,11 +39,11 @@ def set_of(changes: list[Change]) -> ChangeSet:
     return held
 
 
-def standing(held: ChangeSet) -> dict[object, Subscription]:
+def standing(held: ChangeSet) -> dict[object, Declaration]:
     """The standing record of every subscription known."""
     ids = [record(n, 1).id for n in (1, 2, 3)]
     found = ((id_, held.current(id_)) for id_ in ids)
-    return {id_: change.subscription for id_, change in found if change is not None}
+    return {id_: change.record for id_, change in found if change is not None}
 
 
 @given(some_changes(), st.data())
@@ -108,7 +108,7 @@ def test_arc_gets_every_active_subscription_with_a_key_in_it(changes: list[Chang
     held = set_of(changes)
     start, end = node_at(low), node_at(high)
     wanted = {r.id for r in held.active() if any(is_in_arc(start, key, end) for key in keys_of(r, SHARDS))}
-    assert {change.subscription.id for change in held.active_in_arc(start, end)} == wanted
+    assert {change.record.id for change in held.active_in_arc(start, end)} == wanted
 
 
 def test_subscriptions_of_a_peer_are_its_own() -> None:

@@ -16,10 +16,11 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, Delivered, Subscribe, Verdict
+from p2psub.model.messages.pubsub import Declare, Deliver, Delivered, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.overlay.election import Election
+from p2psub.pubsub.declaring import Declaring
 from p2psub.pubsub.delivery import Delivery
 from p2psub.pubsub.sampling import Sampling
 from p2psub.pubsub.sealing import Sealing
@@ -51,7 +52,9 @@ class Subscriber:
         self.election = Election(self.step, CONFIG.cluster)
         if follows:
             self.election.follow(CLUSTER, epoch(1, 1), RULER)
-        self.core = Delivery(self.step, CONFIG.pubsub, self.election, Sealing(None), Sampling(self.step, 1))
+        self.declaring = Declaring(self.step, CONFIG.pubsub, self.election)
+        sampling = Sampling(self.step, 1)
+        self.core = Delivery(self.step, CONFIG.pubsub, self.election, self.declaring, Sealing(None), sampling)
 
     def subscribe(self, window: int = 100, *, status: VerdictStatus | None = VerdictStatus.STABLE) -> None:
         """Subscribe, and get a verdict if one is given."""
@@ -61,8 +64,13 @@ class Subscriber:
             sent(self.step)
             effects_of(self.step, Reply)
 
+    def tick(self) -> None:
+        """Half a heartbeat, as the node has it."""
+        self.declaring.tick()
+        self.core.tick()
+
     def verdict(self, status: VerdictStatus, version: int = 1) -> None:
-        self.core.on_verdict(RULER, Verdict(ID, version, status, ()))
+        self.declaring.on_verdict(RULER, Verdict(ID, version, status, ()))
 
     def deliver(self, event: Event, *missed: Missed, id_: SubscriptionId = ID) -> list[Outcome]:
         """An owner delivers; the outcomes it is told."""
@@ -138,14 +146,14 @@ def test_request_is_repeated_until_it_is_stable() -> None:
     """Accepted is not enough: the super-node that said so may be gone."""
     subscriber = Subscriber()
     subscriber.subscribe(status=None)
-    assert sent(subscriber.step) == [(RULER, Subscribe(record()))]
+    assert sent(subscriber.step) == [(RULER, Declare(record()))]
     for status in (None, VerdictStatus.ACCEPTED):
         if status is not None:
             subscriber.verdict(status)
-        tick(subscriber.step, subscriber.core.tick, CONFIG.pubsub.retry_ticks)
-        assert sent(subscriber.step) == [(RULER, Subscribe(record()))]
+        tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
+        assert sent(subscriber.step) == [(RULER, Declare(record()))]
     subscriber.verdict(VerdictStatus.STABLE)
-    tick(subscriber.step, subscriber.core.tick, 20)
+    tick(subscriber.step, subscriber.tick, 20)
     assert sent(subscriber.step) == []
     statuses = [VerdictStatus.ACCEPTED, VerdictStatus.STABLE]
     replies = [Reply(7, SubscribeVerdict(ID, status)) for status in statuses]
@@ -157,14 +165,14 @@ def test_unsubscribing_is_a_new_version_and_ends_the_hand_over_at_once() -> None
     subscriber = Subscriber()
     subscriber.subscribe()
     subscriber.core.unsubscribe(UnsubscribeCommand(8, ID))
-    assert sent(subscriber.step) == [(RULER, Subscribe(record(2, ENDED)))]
+    assert sent(subscriber.step) == [(RULER, Declare(record(2, ENDED)))]
     assert subscriber.core.active() == ()
     assert subscriber.deliver(event_of("x", 1)) == [Outcome.UNSUBSCRIBED]
     subscriber.verdict(VerdictStatus.STABLE, version=1)
-    tick(subscriber.step, subscriber.core.tick, CONFIG.pubsub.retry_ticks)
-    assert sent(subscriber.step) == [(RULER, Subscribe(record(2, ENDED)))], "the verdict was on the version before"
+    tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
+    assert sent(subscriber.step) == [(RULER, Declare(record(2, ENDED)))], "the verdict was on the version before"
     subscriber.verdict(VerdictStatus.STABLE, version=2)
-    tick(subscriber.step, subscriber.core.tick)
+    tick(subscriber.step, subscriber.tick)
     assert effects_of(subscriber.step, Reply) == [Reply(8, SubscribeVerdict(ID, VerdictStatus.STABLE))]
     assert subscriber.deliver(event_of("x", 2)) == [Outcome.ENDED]
     assert subscriber.handed_over() == []
@@ -175,7 +183,7 @@ def test_subscription_that_was_ended_for_us_is_asked_for_above_that() -> None:
     subscriber = Subscriber()
     subscriber.subscribe()
     subscriber.verdict(VerdictStatus.REFUSED, version=2)
-    assert sent(subscriber.step) == [(RULER, Subscribe(record(3)))]
+    assert sent(subscriber.step) == [(RULER, Declare(record(3)))]
     assert subscriber.core.active() == (ID,)
 
 
@@ -239,7 +247,7 @@ def test_ids_are_remembered_as_long_as_a_copy_may_come() -> None:
     subscriber.subscribe()
     subscriber.deliver(event_of("x", 1))
     subscriber.step.now = Micros(CONFIG.pubsub.horizon_us + CONFIG.pubsub.horizon_margin_us - 1)
-    subscriber.core.tick()
+    subscriber.tick()
     assert subscriber.deliver(event_of("x", 1)) == [Outcome.DELIVERED]
     assert subscriber.handed_over() == [1]
 
@@ -250,8 +258,8 @@ def test_subscription_made_before_the_cluster_is_known_is_asked_for_later() -> N
     subscriber.core.subscribe(SubscribeCommand(7, on_topic("x"), replay=True))
     assert sent(subscriber.step) == []
     subscriber.election.follow(CLUSTER, epoch(1, 1), RULER)
-    tick(subscriber.step, subscriber.core.tick, CONFIG.pubsub.retry_ticks)
-    assert sent(subscriber.step) == [(RULER, Subscribe(record(2)))]
+    tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
+    assert sent(subscriber.step) == [(RULER, Declare(record(2)))]
 
 
 def test_unknown_subscription_has_ended() -> None:

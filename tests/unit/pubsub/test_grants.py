@@ -106,7 +106,7 @@ def test_transfer_holds_the_active_subscriptions_of_the_arc_and_no_others() -> N
     grants.tick()
     parts = [transfer for to, transfer in sent_of(grants.step, IndexTransfer) if to == at(64)]
     assert [(part.part, part.parts) for part in parts] == [(0, 2), (1, 2)]
-    transferred = [change.subscription for part in parts for change in part.changes]
+    transferred = [change.record for part in parts for change in part.changes]
     assert transferred == [record for record in inside if record.id != ended.id]
 
 

@@ -11,6 +11,9 @@ from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
 from p2psub.model.messages.ring import Found, Lookup
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.records import Kind
+from p2psub.overlay.election import Election
+from p2psub.pubsub.advertising import Advertising
+from p2psub.pubsub.declaring import Declaring
 from p2psub.pubsub.publishing import Publishing
 from p2psub.pubsub.sealing import Sealing
 from tests.unit.bench import CLUSTER, CONFIG, TICK_US, at, effects_of, node_at, records_of, sent, sent_of, tick
@@ -27,7 +30,10 @@ class Publisher:
         peer = Exchange([1, 64, 128]).peers[node_at(1)]
         self.step, self.lookups = peer.step, peer.lookups
         self.streamed: list[list[Event]] = []
-        self.core = Publishing(self.step, config, lambda _: owner, self.lookups, Sealing(None), self._stream)
+        self.advertising = Advertising(self.step, Declaring(self.step, config, Election(self.step, CONFIG.cluster)))
+        self.core = Publishing(
+            self.step, config, lambda _: owner, self.lookups, Sealing(None), self.advertising, self._stream
+        )
 
     def _stream(self, events: list[Event]) -> tuple[PublishOutcome, ...]:
         """What promises nothing is somebody else's business, who says at once that there are no copies."""

@@ -328,7 +328,7 @@ class Subscriber:
         self.cores = member_at(64, table_of(32, 64), notary=OFFICE.enrol().notary)
         self.step = self.cores.step
         self.cores.delivery.subscribe(SubscribeCommand(1, on_topic(TOPIC)))
-        self.cores.delivery.on_verdict(at(1), Verdict(HERE.id, 1, VerdictStatus.STABLE, ()))
+        self.cores.declaring.on_verdict(at(1), Verdict(HERE.id, 1, VerdictStatus.STABLE, ()))
         forget(self.step)
 
     def deliver(self, event: Event, *missed: Missed) -> list[tuple[SubscriptionId, Outcome]]:

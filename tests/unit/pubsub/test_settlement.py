@@ -9,14 +9,22 @@ import pytest
 from p2psub.casts.cast import Casts, Summary
 from p2psub.model.batches import BATCH_BYTES_MAX
 from p2psub.model.changes import Stream
-from p2psub.model.content import FILTER_BYTES_MAX, Filter, Operator, Predicate, Subscription, SubscriptionState
+from p2psub.model.content import (
+    FILTER_BYTES_MAX,
+    Advertisement,
+    Filter,
+    Operator,
+    Predicate,
+    Subscription,
+    SubscriptionState,
+)
 from p2psub.model.effects import Persist
 from p2psub.model.graycode import WHOLE
 from p2psub.model.ids import CastId, ClusterId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import ChangeSummary
 from p2psub.model.messages.cluster import StoreInterest, StreamState
-from p2psub.model.messages.pubsub import Subscribe, Verdict
+from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
@@ -191,7 +199,7 @@ def test_claims_have_no_gaps() -> None:
     for place in (32, 64):
         throne.hold_stream(place)
     throne.store_interest(32, second)
-    assert [verdict.subscription for _, verdict in throne.verdicts_sent()] == [other.id]
+    assert [verdict.id for _, verdict in throne.verdicts_sent()] == [other.id]
     assert throne.grants.vector == {}
     throne.store_interest(64, first)
     assert throne.grants.vector == {STREAM: 2}
@@ -208,7 +216,7 @@ def test_new_process_of_a_member_ends_the_subscriptions_of_the_old_one() -> None
     assert list(throne.cores.changes.active()) == [newer, foreign]
     current = throne.cores.changes.current(RECORD.id)
     assert current is not None
-    assert (current.subscription.version, current.subscription.state) == (2, SubscriptionState.ENDED)
+    assert (current.record.version, current.record.state) == (2, SubscriptionState.ENDED)
 
 
 def test_peer_that_is_not_heard_loses_its_subscriptions_after_its_lease() -> None:
@@ -332,7 +340,7 @@ def test_new_reign_settles_again_what_the_last_one_did_not_claim() -> None:
     heir.table = old.table
     throne.cores.settlement.reign(heir, is_complete=True)
     throne.cores.settlement.tick()
-    assert [store.change.subscription for _, store in sent_of(throne.step, StoreInterest)] == [later]
+    assert [store.change.record for _, store in sent_of(throne.step, StoreInterest)] == [later]
 
 
 def test_claims_on_takeover_are_what_was_heard_and_is_held() -> None:
@@ -346,7 +354,7 @@ def test_deposed_super_node_numbers_nothing() -> None:
     """A request to it goes unanswered; the peer finds the new one."""
     throne = Throne(32, 64)
     throne.cores.settlement.abdicate()
-    throne.cores.settlement.on_subscribe(at(64), Subscribe(RECORD))
+    throne.cores.settlement.on_declare(at(64), Declare(RECORD))
     assert sent(throne.step) == []
     assert list(throne.cores.changes.active()) == []
     assert not [effect for effect in make_durable(throne.step) if isinstance(effect, Persist)]
@@ -393,3 +401,47 @@ def test_heavy_changes_are_streamed_a_few_at_a_time() -> None:
     streams = [state for to, state in sent_of(throne.step, StreamState) if to == at(32)]
     assert len(streams[-1].changes) == 4
     assert all(state.weight <= BATCH_BYTES_MAX for state in streams)
+
+
+# Advertisements
+
+
+def advertisement(state: SubscriptionState = SubscriptionState.ACTIVE, version: int = 1) -> Advertisement:
+    """What the member at 64 will publish."""
+    return Advertisement(RECORD.id, version, state, CLUSTER, on_topic(TOPIC), 5.0)
+
+
+def test_advertisement_is_stable_once_the_candidates_hold_it() -> None:
+    """No owner is asked: an advertisement is nothing that events are matched with."""
+    throne = Throne(32, 64, 128)
+    throne.subscribe(64, advertisement())
+    assert [found.advertised for found in records_of(throne.step, Kind.NUMBER)] == [advertisement()]
+    throne.settle()
+    assert not sent_of(throne.step, StoreInterest)
+    assert throne.cores.changes.advertised == {RECORD.id: advertisement()}
+    throne.hold_stream(32)
+    assert throne.verdicts_sent() == []
+    throne.hold_stream(64)
+    throne.settle()
+    assert throne.verdicts_sent() == [STABLE]
+
+
+def test_advertisement_ends_as_a_subscription_does() -> None:
+    """By its peer, or by a new process of its peer."""
+    throne = Throne(32, 64, 128)
+    throne.subscribe(64, advertisement())
+    throne.cores.settlement.end_older(at(64), 2)
+    assert throne.cores.changes.advertised == {}
+    throne.subscribe(64, advertisement(version=3))
+    assert list(throne.cores.changes.advertised) == [RECORD.id]
+    throne.subscribe(64, advertisement(SubscriptionState.ENDED, 4))
+    assert throne.cores.changes.advertised == {}
+
+
+def test_nobody_advertises_what_it_may_not_publish() -> None:
+    """The right to subscribe to it is another one."""
+    throne = Throne(32, 64, 128)
+    throne.cores.permits.link_up(at(64).id, Rights(publish=("other",), subscribe=("*",)))
+    throne.subscribe(64, advertisement())
+    assert [found.reason for found in records_of(throne.step, Kind.DROP)] == ["no_right"]
+    assert throne.cores.changes.advertised == {}

@@ -12,6 +12,7 @@ from p2psub.matching.faults import FilterError
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft, Filter, Guarantee
 from p2psub.model.effects import (
+    AdvertiseCommand,
     Input,
     Notify,
     NotifyGap,
@@ -20,13 +21,14 @@ from p2psub.model.effects import (
     SubscribeCommand,
     TookCommand,
     UnsubscribeCommand,
+    WithdrawCommand,
 )
 from p2psub.model.ids import EventId, SubscriptionId
-from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.runtime import peer as peer_module
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
-from p2psub.runtime.peer import Peer, SubscriptionRefused
+from p2psub.runtime.peer import AdvertisementRefused, Peer, SubscriptionRefused
 from p2psub.runtime.refusals import BadContent, NoRight, NotTaken
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
@@ -391,6 +393,57 @@ async def test_what_cannot_be_asked_for_is_refused_at_once() -> None:
     with pytest.raises(BadContent, match="give 1 or more"):
         async with node.peer.subscribe(Filter(), window=0):
             pytest.fail("that is no window")
+    assert await node.asked() == []
+
+
+# Advertising
+
+
+async def test_an_advertisement_stands_while_its_block_runs(nursery: trio.Nursery) -> None:
+    """Entered with its verdict, which may become a better one; then withdrawn."""
+    node, statuses, leave = Node(), list[VerdictStatus](), trio.Event()
+
+    @nursery.start_soon
+    async def advertise() -> None:
+        async with node.peer.advertise("topic = 'a'", rate=2.5) as advertisement:
+            assert advertisement.id == ID
+            statuses.append(advertisement.verdict.status)
+            statuses.append((await advertisement.wait_verdict(advertisement.verdict)).status)
+            await leave.wait()
+
+    (command,) = await node.asked()
+    assert command == AdvertiseCommand(1, parse_filter("topic = 'a'"), 2.5)
+    for status in (VerdictStatus.ACCEPTED, VerdictStatus.STABLE):
+        node.peer.replied(Reply(1, AdvertiseVerdict(ID, status)))
+        await trio.testing.wait_all_tasks_blocked()
+    assert statuses == [VerdictStatus.ACCEPTED, VerdictStatus.STABLE]
+    leave.set()
+    assert await node.asked() == [WithdrawCommand(1)]
+    node.peer.replied(Reply(1, AdvertiseVerdict(ID, VerdictStatus.STABLE)))
+
+
+async def test_a_refused_advertisement_is_raised_with_advice(nursery: trio.Nursery) -> None:
+    """And withdrawn."""
+    node = Node()
+
+    @nursery.start_soon
+    async def advertise() -> None:
+        with pytest.raises(AdvertisementRefused, match="ask for the right"):
+            async with node.peer.advertise(Filter(), rate=1):
+                pytest.fail("it was refused")
+
+    await node.asked()
+    node.peer.replied(Reply(1, AdvertiseVerdict(ID, VerdictStatus.REFUSED)))
+    assert await node.asked() == [WithdrawCommand(1)]
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf"), 2e9])
+async def test_a_rate_that_is_none_is_refused_at_once(rate: float) -> None:
+    """The node hears nothing of it."""
+    node = Node()
+    with pytest.raises(BadContent, match="events per second"):
+        async with node.peer.advertise(Filter(), rate=rate):
+            pytest.fail("that is no rate")
     assert await node.asked() == []
 
 

@@ -15,6 +15,7 @@ from msgspec import inspect as mi
 
 from p2psub.errors import MalformedMessage, PeerFault
 from p2psub.model.content import (
+    Advertisement,
     Event,
     Filter,
     Moment,
@@ -30,7 +31,7 @@ from p2psub.model.messages import Message
 from p2psub.model.messages.cube import SplitAsk
 from p2psub.model.messages.hello import Hello
 from p2psub.model.messages.liveness import Ping, WitnessAsk, WitnessSay
-from p2psub.model.messages.pubsub import Publish, Subscribe
+from p2psub.model.messages.pubsub import Declare, Publish
 from p2psub.model.messages.ring import Lookup
 from p2psub.wire.codec import CONTENT_BYTES_MAX, STAMP_MAX, decode_batch, encode_batch
 from p2psub.wire.framing import FrameReader, frame
@@ -98,6 +99,20 @@ def test_newer_fields_are_skipped() -> None:
     assert decode_batch(pack([[1, 2], [["Ping", "new", {"and": ["nested"]}]]])) == ([Ping()], Stamp(1, 2))
 
 
+def declared(tag: str, wanted: object, last: object) -> list[object]:
+    """A declaration as it travels."""
+    return [tag, [NODE, 1, 1], 1, "active", "c", wanted, last]
+
+
+def test_declarations_travel_under_their_tags() -> None:
+    """What the malformed ones below are compared with is sound: only one part of each is not."""
+    for tag, last in (("wants", False), ("offers", 2.5)):
+        terms = [[[["a", "like", "x"]]]]
+        ((message,), _) = decode_batch(pack([[1, 1], [["Declare", declared(tag, terms, last)]]]))
+        assert isinstance(message, Declare)
+        assert isinstance(message.record, Subscription if tag == "wants" else Advertisement)
+
+
 MALFORMED = {
     "nothing": b"",
     "no array": pack(1),
@@ -114,9 +129,10 @@ MALFORMED = {
     "nil for a list": pack([[1, 1], None]),
     "map for a message": pack([[1, 1], [{"Ping": 1}]]),
     "invalid utf-8": b"\x92\x92\x01\x01\x91\x92\xaaSplitAsk\xa1\xff\xa1x",
-    "unknown operator": pack(
-        [[1, 1], [["Subscribe", [[[NODE, 1, 1], 1, "active", "c", [[[["a", "like", 1]]]], False]]]]]
-    ),
+    "unknown operator": pack([[1, 1], [["Declare", declared("wants", [[[["a", "likes", 1]]]], False)]]]),
+    "neither wanted nor offered": pack([[1, 1], [["Declare", declared("begs", [[[]]], False)]]]),
+    "a rate of nothing": pack([[1, 1], [["Declare", declared("offers", [[[]]], 0.0)]]]),
+    "a rate that is no number": pack([[1, 1], [["Declare", declared("offers", [[[]]], float("nan"))]]]),
     "nested value": pack([[1, 1], [["Publish", [[[NODE, 1, 1], "t", {"a": [[1]]}], 0]]]]),
     "negative stamp": pack([[-1, 1], []]),
     "stamp beyond all clocks": pack([[STAMP_MAX, 1], []]),
@@ -199,7 +215,7 @@ def test_content_larger_than_anybody_may_make_it_is_refused(size: int) -> None:
     """An event or a filter, wherever in a message: others would have to keep it, copy it and carry it on."""
     wanted = Filter(((Predicate("a", Operator.EQUAL, "x" * size),),))
     record = Subscription(SubscriptionId(NODE, 1, 1), 1, SubscriptionState.ACTIVE, ClusterId("c"), wanted)
-    for message in (event_with(a="x" * size), Subscribe(record)):
+    for message in (event_with(a="x" * size), Declare(record)):
         payload = encode_batch([message], STAMP)
         if size < CONTENT_BYTES_MAX:
             assert decode_batch(payload)[0] == [message]
@@ -225,7 +241,7 @@ def seeds() -> list[bytes]:
     return [
         encode_batch([Ping(), wide, hello], STAMP),
         encode_batch([WitnessSay(NODE)] * 3, STAMP),
-        msgspec.msgpack.encode((STAMP, [["Subscribe", [[NODE, 1, 1], 1, "active", "c", Filter((term,))]]])),
+        msgspec.msgpack.encode((STAMP, [["Declare", declared("wants", Filter((term,)), False)]])),
     ]
 
 

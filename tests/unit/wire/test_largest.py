@@ -98,7 +98,7 @@ LARGEST: list[Message] = [
     casts.EventCast(CAST, PREFIX, casts.EventPayload(TIMED, ((NAME, PREFIX, SUBS),), MISSED), 1),
     casts.Answer(CAST, PREFIX, casts.EventSummary(OUTCOMES)),
     casts.CastRefused(CAST, PREFIX, ENTRIES),
-    pubsub.Subscribe(RECORD),
+    pubsub.Declare(RECORD),
     pubsub.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS),
     pubsub.Publish(TIMED),
     pubsub.Keep(NAME, (DEED,)),

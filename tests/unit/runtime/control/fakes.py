@@ -11,10 +11,10 @@ import msgspec
 import trio
 
 from p2psub.matching.faults import FilterError
-from p2psub.model.content import Draft, Event, Value
+from p2psub.model.content import Advertisement, Draft, Event, Filter, Operator, Predicate, SubscriptionState, Value
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId, digest_of
-from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.places import TableVersion
 from p2psub.model.status import NodeStatus, Role
 from p2psub.runtime.items import Item, Notification
@@ -32,6 +32,13 @@ def node_id(name: str) -> NodeId:
 def contact(name: str) -> Contact:
     """A peer with this name, and an address."""
     return Contact(node_id(name), f"{name}.test:7400")
+
+
+def advertisement(number: int, topic: str, rate: float) -> Advertisement:
+    """What somebody says of a topic."""
+    offered = Filter(((Predicate("topic", Operator.EQUAL, topic),),))
+    name = SubscriptionId(node_id("ann"), 5, number)
+    return Advertisement(name, 1, SubscriptionState.ACTIVE, ClusterId("blue"), offered, rate)
 
 
 EPOCH = Epoch(3, node_id("queen"), 2)
@@ -58,6 +65,8 @@ NODE = NodeStatus(
     undischarged=6,
     kept=(EventId(node_id("ann"), 5, 1),),
     changes_digest=b"\x01\x02",
+    active_advertisements=(advertisement(1, "a", 2.5),),
+    advertised=(advertisement(1, "a", 2.5), advertisement(2, "b", 7.0)),
     active_subscriptions=(SubscriptionId(node_id("ann"), 5, 99),),
     queued_messages=8,
     queued_messages_max=80,
@@ -123,6 +132,28 @@ class FakeSubscription:
         return item
 
 
+class FakeAdvertisement:
+    """Its verdicts are put in by the test."""
+
+    def __init__(self, name: SubscriptionId, offered: str, rate: float, params: Mapping[str, Value]) -> None:
+        self.verdict = AdvertiseVerdict(name, VerdictStatus.ACCEPTED, (ClusterId("red"),))
+        self.offered = offered
+        self.rate = rate
+        self.params = dict(params)
+        self.ended = trio.Event()
+        self._judged = trio.lowlevel.ParkingLot()
+
+    def judge(self, status: VerdictStatus) -> None:
+        self.verdict = AdvertiseVerdict(self.verdict.advertisement, status)
+        self._judged.unpark_all()
+
+    async def wait_verdict(self, after: AdvertiseVerdict | None = None) -> AdvertiseVerdict:
+        await trio.lowlevel.checkpoint()
+        while self.verdict == after:
+            await self._judged.park()
+        return self.verdict
+
+
 WHY_NOT = {"withheld": "no_right", "crowded": "outbox_full"}
 """By the beginning of its topic, why the overlay does not take an event."""
 
@@ -135,6 +166,7 @@ class FakePeer:
         self.published: list[Draft] = []
         self.batches: list[int] = []
         self.subscriptions: list[FakeSubscription] = []
+        self.advertisements: list[FakeAdvertisement] = []
         self.subscribed = trio.lowlevel.ParkingLot()
         self.hold_publishing: trio.Event | None = None
         self.publishing_begun = trio.Event()
@@ -184,3 +216,17 @@ class FakePeer:
             yield subscription
         finally:
             subscription.ended.set()
+
+    @asynccontextmanager
+    async def advertise(
+        self, offered: str, /, *, rate: float, params: Mapping[str, Value] | None = None
+    ) -> AsyncIterator[FakeAdvertisement]:
+        if "secret" in offered:
+            raise NoRight("no right to publish secrets", "ask for a token with the right to it")
+        name = SubscriptionId(NODE.id, NODE.incarnation, 100 + len(self.advertisements))
+        advertisement = FakeAdvertisement(name, offered, rate, params or {})
+        self.advertisements.append(advertisement)
+        try:
+            yield advertisement
+        finally:
+            advertisement.ended.set()

@@ -255,6 +255,7 @@ async def test_status_tells_everything_in_plain_json() -> None:
         ("/ringz", "successors", ["successor 1", "queen.test:7400", "candidate 2", "blue"]),
         ("/cubez", "clusters", ["blue", "0", "ours", "red"]),
         ("/queuez", "links", ["undischarged", "bob.test:7400", "down"]),
+        ("/adsz", "known", ["ours", "2.5", "topic = 'a'", "topic = 'b'", "7.0"]),
         ("/subsz", "active", ["subscription", f"{NODE.id.hex()}.5.99"]),
     ],
 )
@@ -305,3 +306,20 @@ def test_the_description_refers_to_nothing_that_is_missing() -> None:
         place = description()
         for step in ref.split("/"):
             place = place[step]
+
+
+@pytest.mark.parametrize(
+    ("ask", "status", "word"),
+    [
+        ({"filter": "", "rate": 0}, 400, "rate"),
+        ({"filter": "", "rate": -1.5}, 400, "rate"),
+        ({"filter": "topic = 'a'"}, 400, "rate"),
+        ({"filter": "topic = 'secret'", "rate": 1}, 403, "no right"),
+    ],
+)
+async def test_advertisements_need_a_rate_and_the_right(ask: dict[str, object], status: int, word: str) -> None:
+    """The peer hears of none of these."""
+    peer = FakePeer()
+    async with client_of(peer) as client:
+        assert word in problem(await client.post("/v1/advertisements", json=ask), status)["message"]
+    assert not peer.advertisements

@@ -1,0 +1,57 @@
+"""`POST /v1/advertisements`: an advertisement that stands as long as its answer is being read."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from p2psub.model.content import Value
+from p2psub.runtime.control.asking import Gate, body_of, read_ask
+from p2psub.runtime.control.attendance import while_connected
+from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON, AdvertiseAsk, advertised_line
+from p2psub.runtime.control.controlled import ControlledPeer
+from p2psub.runtime.values import values_from_json
+
+_lines = msgspec.json.Encoder()
+
+
+class Advertising:
+    """The endpoint."""
+
+    def __init__(self, peer: ControlledPeer, gate: Gate) -> None:
+        self._peer = peer
+        self._gate = gate
+
+    async def advertise(self, request: Request) -> Response:
+        """Answer with verdicts until the client closes the connection."""
+        self._gate.pass_joined()
+        ask = read_ask(AdvertiseAsk, await body_of(request, ASK_BYTES_MAX))
+        return _Verdicts(self._peer, ask, values_from_json(ask.params))
+
+
+class _Verdicts(Response):
+    """The first verdict, then better ones as they come."""
+
+    def __init__(self, peer: ControlledPeer, ask: AdvertiseAsk, params: dict[str, Value]) -> None:
+        super().__init__(media_type=NDJSON)
+        del self.headers["content-length"]
+        self._peer = peer
+        self._ask = ask
+        self._params = params
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await while_connected(receive, partial(self._hold, send))
+
+    async def _hold(self, send: Send) -> None:
+        ask = self._ask
+        async with self._peer.advertise(ask.filter, rate=ask.rate, params=self._params) as advertisement:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            verdict = advertisement.verdict
+            while True:
+                line = _lines.encode_lines([advertised_line(verdict)])
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+                verdict = await advertisement.wait_verdict(verdict)
