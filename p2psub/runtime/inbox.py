@@ -34,7 +34,8 @@ class Inbox:
 
     async def wait_any(self) -> None:
         """Return when there is an input."""
-        await trio.lowlevel.checkpoint()
+        if self._waiting:
+            await trio.lowlevel.checkpoint()
         while not self._waiting:
             await self._idle.park()
 

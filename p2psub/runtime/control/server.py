@@ -33,6 +33,9 @@ HOST: Final = "127.0.0.1"
 CONNECTIONS_MAX: Final = 256
 """One more is closed at once. A guess: some dashboards, and a stream for each subscription of local applications."""
 
+KEEP_ALIVE_S: Final = 60.0
+"""An idle connection is the client's to give up, as ours do after 5 s: a request that meets our end is lost."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -50,7 +53,7 @@ async def serve_control(
         raise ConfigError("control.port", f"cannot listen on {port} ({error.strerror}); take another, or 0") from error
     url = f"http://{HOST}:{listeners[0].socket.getsockname()[1]}"
     app = ASGIWrapper(cast(ASGIFramework, control_app(peer, token)))
-    serve = partial(_serve_connection, app, _config(), trio.CapacityLimiter(CONNECTIONS_MAX))
+    serve = partial(_serve_connection, app, http_config(), trio.CapacityLimiter(CONNECTIONS_MAX))
     async with listeners[0]:
         with announced(data, url, token):
             task_status.started(url)
@@ -70,10 +73,12 @@ def announced(data: Path, url: str, token: str) -> Iterator[None]:
         (data / TOKEN_FILE).unlink(missing_ok=True)
 
 
-def _config() -> Config:
+def http_config() -> Config:
+    """How Hypercorn serves."""
     config = Config()
     config.errorlog = logger
     config.include_server_header = False
+    config.keep_alive_timeout = KEEP_ALIVE_S
     return config
 
 

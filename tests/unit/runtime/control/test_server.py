@@ -21,7 +21,7 @@ from p2psub.model.content import Event
 from p2psub.model.ids import EventId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON
-from p2psub.runtime.control.server import CONNECTIONS_MAX, serve_control
+from p2psub.runtime.control.server import CONNECTIONS_MAX, http_config, serve_control
 from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.refusals import NotReady
 from tests.unit.runtime.control.fakes import NODE, FakePeer, FakeSubscription
@@ -268,3 +268,10 @@ async def test_what_no_client_of_ours_says_ends_its_connection_alone(tmp_path: P
         assert b"400" in await stream.receive_some()
         await stream.aclose()
         assert (await client.get("/healthz")).json() == {"alive": True}
+
+
+def test_it_is_the_client_who_gives_up_an_idle_connection() -> None:
+    """If both would after the same time, a request could meet the end of the connection that it was sent on."""
+    client_s = httpx.Limits().keepalive_expiry
+    assert client_s is not None
+    assert client_s < http_config().keep_alive_timeout
