@@ -14,6 +14,9 @@ from p2psub.model.instants import Stamp
 
 SCHEMA_VERSION = 2
 
+UNTRACED = "untraced"
+"""The reason of a record that counts happenings of its kind which have no record of their own."""
+
 
 class Kind(enum.StrEnum):
     """What happened."""

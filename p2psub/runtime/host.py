@@ -24,6 +24,7 @@ from p2psub.runtime.identifying import Identity, identify, stay_enrolled
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.links import Links
 from p2psub.runtime.peer import Peer
+from p2psub.runtime.recorded import Recorded
 from p2psub.runtime.settings import PeerConfig
 from p2psub.runtime.stages import stage_of
 from p2psub.runtime.state import State
@@ -105,12 +106,13 @@ class Host:
             is_signed=lambda said: DenyList.of(said).verify(identity.enrolment.grant.ca),
         )
         self._traces = TraceWriter(state.traces, me.id, self._core.record)
+        self._recorded = Recorded(self._traces.write if config.traces else _leave_out)
         self._driver = Driver(
             self._core,
             inbox,
             self._links,
             store.put,
-            self._traces.write if config.traces else _drop,
+            self._recorded.take,
             self.peer.notified,
             self.peer.replied,
             self._deny,
@@ -223,6 +225,7 @@ class Host:
             score=self._score,
             capability=self._capability,
             counters=dict(self._counters()),
+            recorded=dict(self._recorded.counts),
             deny_list_issued_s=self._deny_list.issued_s,
             troubles=self._troubles(),
         )
@@ -240,5 +243,5 @@ class Host:
         )
 
 
-def _drop(_: Record) -> None:
+def _leave_out(_: Record) -> None:
     """Traces are off."""

@@ -6,6 +6,7 @@ import enum
 
 import msgspec
 
+from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus
 from p2psub.runtime.capability import Capability
 
@@ -52,6 +53,8 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     """The sum of its capability; below zero if it may not rule."""
     counters: dict[str, int]
+    recorded: dict[tuple[Kind, str], int] = {}
+    """How often what was recorded, by kind and reason."""
     capability: Capability | None = None
     """What its score is made of, as last measured."""
     deny_list_issued_s: int = 0

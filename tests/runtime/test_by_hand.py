@@ -54,6 +54,15 @@ class Console:
         self._child.sendline(f"publish {TOPIC} price={price}")
         self._child.expect(r"published \S+: \d cop(y|ies), matched 1 subscription\b")
 
+    def advertise_too_little(self) -> None:
+        """One event in a hundred seconds; the second is refused at once."""
+        self._child.sendline("advertise 0.01 topic = 'rare'")
+        self._child.expect(r"\[1\] advertised as \S+, in every cluster")
+        self._child.sendline("publish rare")
+        self._child.expect("published")
+        self._child.sendline("publish rare")
+        self._child.expect_exact("above_rate")
+
 
 @contextmanager
 def console_at(peer: Peer) -> Iterator[Console]:
@@ -78,6 +87,7 @@ def test_a_cluster_lives_through_the_loss_of_super_node_and_bootstrap(cluster: C
     publisher, reader = cluster.members
     subscriber = reader.subscribe(f"topic = '{TOPIC}' AND price > 10")
     with console_at(publisher) as console:
+        console.advertise_too_little()
         console.publish(price=11)
         subscriber.wait_count(1)
         cluster.super_node.kill()

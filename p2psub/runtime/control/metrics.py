@@ -32,6 +32,12 @@ class PeerMetrics(Collector):
         status = self._status()
         for name, count in sorted(status.counters.items()):
             yield CounterMetricFamily(metric_name(name), name.replace("_", " "), value=count)
+        recorded = CounterMetricFamily(
+            "p2psub_recorded", "what happened, as the trace has it; drops with their reason", labels=["kind", "reason"]
+        )
+        for (kind, reason), count in sorted(status.recorded.items()):
+            recorded.add_metric([kind.value, reason], count)
+        yield recorded
         yield from _gauges(status)
         role = GaugeMetricFamily("p2psub_role", "1 for the role that the peer has", labels=["role"])
         for one in Role:

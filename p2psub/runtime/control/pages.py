@@ -127,6 +127,8 @@ class StatusPage(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions: tuple[str, ...]
     changes_digest: str
     counters: dict[str, int]
+    recorded: dict[str, int] = {}
+    """By kind and reason, with a space between."""
     capability: dict[str, float] = {}
     deny_list_issued_s: int = 0
     troubles: dict[Trouble, str] = {}
@@ -205,6 +207,7 @@ def status_page(status: PeerStatus) -> StatusPage:
         subscriptions=tuple(map(id_to_text, node.active_subscriptions)),
         changes_digest=node.changes_digest.hex(),
         counters=dict(sorted(status.counters.items())),
+        recorded={" ".join(what).strip(): count for what, count in sorted(status.recorded.items())},
         capability={} if status.capability is None else msgspec.structs.asdict(status.capability),
         deny_list_issued_s=status.deny_list_issued_s,
         troubles=status.troubles,

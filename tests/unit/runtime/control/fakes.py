@@ -16,6 +16,7 @@ from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId, digest_of
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.places import TableVersion
+from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus, Role
 from p2psub.runtime.items import Item, Notification
 from p2psub.runtime.refusals import NoRight
@@ -89,6 +90,7 @@ STATUS = PeerStatus(
     rank=1,
     score=0.75,
     counters={"frames_in": 3, "duplicates_total": 2},
+    recorded={(Kind.DROP, "above_rate"): 5, (Kind.PUBLISH, ""): 7},
 )
 
 UNREADY = msgspec.structs.replace(STATUS, ready=False, stage="looking for a cluster", missing="an answer of bootstrap")

@@ -247,6 +247,7 @@ async def test_status_tells_everything_in_plain_json() -> None:
     assert status["queues"]["links"][0]["bytes_out"] == 20
     assert status["subscriptions"] == [f"{NODE.id.hex()}.5.99"]
     assert status["counters"] == {"duplicates_total": 2, "frames_in": 3}
+    assert status["recorded"] == {"drop above_rate": 5, "publish": 7}
 
 
 @pytest.mark.parametrize(
@@ -276,6 +277,8 @@ async def test_metrics_are_what_prometheus_reads() -> None:
     for line in (
         "p2psub_frames_in_total 3.0",
         "p2psub_duplicates_total 2.0",
+        'p2psub_recorded_total{kind="drop",reason="above_rate"} 5.0',
+        'p2psub_recorded_total{kind="publish",reason=""} 7.0',
         "p2psub_links 1.0",
         "p2psub_queued_messages 8.0",
         "p2psub_outbox 4.0",
