@@ -36,16 +36,14 @@ from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsu
 from p2psub.model.messages.denials import DenyOffer, DenySay
 from p2psub.model.places import Table
 from p2psub.model.records import Kind, Record
-from p2psub.model.rights import Rights
 from p2psub.model.status import NodeStatus, Role
 from p2psub.model.step import Step
 from p2psub.node.cores import assemble
+from p2psub.node.papers import Papers
 from p2psub.node.roles import Roles
 from p2psub.node.ruling import Ruling
-from p2psub.overlay.denials import Denials, IsSigned
 from p2psub.overlay.hypercube import DIRECTORY_ROOM
 from p2psub.pubsub.deeds import DEED_ROOM
-from p2psub.pubsub.sealing import Notary
 from p2psub.pubsub.settlement import CHANGE_ROOM
 
 Disk = Mapping[str, Mapping[tuple[object, ...], object]]
@@ -71,17 +69,13 @@ class NodeCore:
         wall_offset_us: int = 0,
         score: float = 1.0,
         policy: Policy | None = None,
-        rights: Rights | None = None,
-        notary: Notary | None = None,
-        denials: DenySay | None = None,
-        is_signed: IsSigned | None = None,
+        papers: Papers | None = None,
     ) -> None:
         self._config = config
         self._disk: Disk | None = disk
         self._step = Step(me, incarnation, rng, wall_offset_us)
-        self._cores = assemble(self._step, config, policy or AdmitAll(), rights or Rights(), notary)
-        source = contacts[0] if contacts and is_signed is not None else None
-        self._denials = Denials(self._step, is_signed or _nobody_signs, denials, source)
+        source = contacts[0] if contacts and papers is not None else None
+        self._cores = assemble(self._step, config, policy or AdmitAll(), papers or Papers(), source)
         self._ruling = Ruling(self._cores, contacts)
         self._roles = Roles(self._cores, self._ruling, contacts, cluster, score)
         self._handlers: dict[type[Message], Handler] = self._make_handlers()
@@ -142,8 +136,8 @@ class NodeCore:
             pubsub.StreamDeliver: cores.streaming.on_stream_deliver,
             pubsub.ShardAsk: cores.shards.on_shard_ask,
             pubsub.ShardEmpty: cores.shards.on_shard_empty,
-            DenyOffer: self._denials.on_offer,
-            DenySay: self._denials.on_say,
+            DenyOffer: cores.denials.on_offer,
+            DenySay: cores.denials.on_say,
         }
 
     def _recover(self, disk: Disk) -> None:
@@ -215,14 +209,14 @@ class NodeCore:
         elif isinstance(input_, LinkUp):
             cores.permits.link_up(input_.peer.id, input_.rights)
             cores.egress.link_up(input_.peer, input_.credit)
-            self._denials.link_up(input_.peer)
+            cores.denials.link_up(input_.peer)
         elif isinstance(input_, LinkReady):
             cores.egress.link_ready(input_.peer, input_.credit)
         elif isinstance(input_, LinkLost):
             cores.liveness.link_lost(input_.peer)
             cores.permits.link_lost(input_.peer)
             cores.egress.link_lost(input_.peer)
-            self._denials.link_lost(input_.peer)
+            cores.denials.link_lost(input_.peer)
         elif not isinstance(input_, Received):
             self._command(input_)
 
@@ -242,7 +236,7 @@ class NodeCore:
         elif isinstance(command, MeasuredCommand):
             self._roles.measured(command.score)
         elif isinstance(command, DenyCommand):
-            self._denials.learn(command.denials)
+            self._cores.denials.learn(command.denials)
         else:
             assert isinstance(command, TookCommand)
             self._cores.delivery.took(command)
@@ -264,7 +258,7 @@ class NodeCore:
         cores.declaring.tick()
         cores.delivery.tick()
         cores.sampling.tick()
-        self._denials.tick()
+        cores.denials.tick()
 
     def _watch(self) -> None:
         """Watch whose silence matters to our role; act on the verdicts."""
@@ -335,8 +329,3 @@ class NodeCore:
             queued_messages=cores.egress.queued,
             queued_messages_max=cores.egress.queued_max,
         )
-
-
-def _nobody_signs(_: DenySay) -> bool:
-    """Without an authority there is nobody to deny."""
-    return False

@@ -12,9 +12,10 @@ from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
 from p2psub.model.messages.casts import ChangePayload
 from p2psub.model.places import Table
-from p2psub.model.rights import Rights
 from p2psub.model.step import Step
 from p2psub.node.egress import Egress
+from p2psub.node.papers import Papers
+from p2psub.overlay.denials import Denials
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.overlay.hypercube import Hypercube
@@ -36,7 +37,7 @@ from p2psub.pubsub.permits import Permits
 from p2psub.pubsub.publishing import Publishing
 from p2psub.pubsub.routing import Routing
 from p2psub.pubsub.sampling import Sampling
-from p2psub.pubsub.sealing import Notary, Sealing
+from p2psub.pubsub.sealing import Sealing
 from p2psub.pubsub.settlement import Settlement
 from p2psub.pubsub.shards import EmptyShards
 from p2psub.pubsub.streaming import Streaming
@@ -77,6 +78,7 @@ class Cores:
     delivery: Delivery
     streaming: Streaming
     sampling: Sampling
+    denials: Denials
 
     def enter_cluster(self, cluster: ClusterId) -> None:
         """Everything a member holds belongs to one cluster."""
@@ -118,8 +120,8 @@ class _LocalPart:
             self.routing.take(cast, payload)
 
 
-def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights, notary: Notary | None = None) -> Cores:
-    """Make the cores of a node that has just started."""
+def assemble(step: Step, config: NodeConfig, policy: Policy, papers: Papers, source: Contact | None = None) -> Cores:
+    """Make the cores of a node that has just started; `source` hears of deny lists first."""
     liveness, directory = Liveness(step, config.liveness), Directory()
     ring = Ring(step, config.ring, liveness)
     lookups = Lookups(step, config.ring, ring)
@@ -128,13 +130,13 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights, not
     tenure = Tenure(step, config.cluster, config.tick_us)
     contact_of = _finder(step, roster, tenure, ring)
     cube = Hypercube(step, config.cube, directory, election, liveness, changes.as_vector)
-    permits = Permits(step.me.id, rights)
+    permits = Permits(step.me.id, papers.rights)
     settlement = Settlement(step, config, changes, roster, directory, permits)
     routing = Routing(step, changes, directory, election, contact_of)
     casts = Casts(step, config.cube, cube, directory, liveness, _LocalPart(settlement, routing))
     settlement.casts = routing.casts = casts
     sampling = Sampling(step, config.pubsub.at_most_once_trace_every)
-    sealing = Sealing(notary)
+    sealing = Sealing(papers.notary)
     owning = Owning(step, config.pubsub, tenure, election, permits, sealing, contact_of)
     interests = Interests(step, config.pubsub, tenure, election, policy, owning.replay)
     shards = EmptyShards(step, config.pubsub, tenure, interests)
@@ -177,6 +179,7 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, rights: Rights, not
         delivery=delivery,
         streaming=streaming,
         sampling=sampling,
+        denials=Denials(step, papers.is_signed, papers.denials, source),
     )
 
 

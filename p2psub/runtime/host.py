@@ -17,6 +17,7 @@ from p2psub.model.effects import Deny, DenyCommand, LeaveCommand, MeasuredComman
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
 from p2psub.node.core import NodeCore
+from p2psub.node.papers import Papers
 from p2psub.runtime.capability import MEASURE_EVERY_S, UNFIT, Measuring
 from p2psub.runtime.driver import Driver, wall_offset_us
 from p2psub.runtime.handshake import Self
@@ -100,10 +101,12 @@ class Host:
             None if config.cluster is None else ClusterId(config.cluster),
             wall_offset_us(),
             self._score,
-            rights=identity.passport.rights,
-            notary=self._notary,
-            denials=self._deny_list.as_message() if self._deny_list.ids else None,
-            is_signed=lambda said: DenyList.of(said).verify(identity.enrolment.grant.ca),
+            papers=Papers(
+                identity.passport.rights,
+                self._notary,
+                self._deny_list.as_message() if self._deny_list.ids else None,
+                lambda said: DenyList.of(said).verify(identity.enrolment.grant.ca),
+            ),
         )
         self._traces = TraceWriter(state.traces, me.id, self._core.record)
         self._recorded = Recorded(self._traces.write if config.traces else _leave_out)

@@ -44,6 +44,7 @@ from p2psub.model.records import Kind, Record
 from p2psub.model.rights import Rights
 from p2psub.model.step import Step
 from p2psub.node.cores import Cores, assemble
+from p2psub.node.papers import Papers
 from p2psub.pubsub.sealing import Notary
 
 CLUSTER = ClusterId("c1")
@@ -202,7 +203,7 @@ def cores_at(
     place: int, policy: Policy | None = None, config: NodeConfig = CONFIG, notary: Notary | None = None
 ) -> Cores:
     """The cores of a node that is in no cluster yet; every other node may do everything."""
-    cores = assemble(step_at(place), config, policy or AdmitAll(), Rights(), notary)
+    cores = assemble(step_at(place), config, policy or AdmitAll(), Papers(notary=notary))
     for other in range(256):
         cores.permits.link_up(node_at(other), Rights())
     return cores

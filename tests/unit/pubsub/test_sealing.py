@@ -32,6 +32,7 @@ from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX, Signature
 from p2psub.model.step import Step
 from p2psub.node.cores import Cores, assemble
+from p2psub.node.papers import Papers
 from p2psub.pubsub.sealing import Sealing
 from p2psub.pubsub.shipment import Shipment
 from p2psub.wire.codec import decode_batch, encode_batch
@@ -293,7 +294,7 @@ def test_parcel_of_somebody_else_is_refused() -> None:
 
 def node(who: Enrolled) -> Cores:
     """A publisher with a real name, and a table by which the member at 32 owns everything."""
-    cores = assemble(Step(who.contact, 1, Random(1)), CONFIG, AdmitAll(), Rights(), who.notary)
+    cores = assemble(Step(who.contact, 1, Random(1)), CONFIG, AdmitAll(), Papers(notary=who.notary))
     cores.tenure.adopt(ALONE)
     return cores
 
