@@ -143,7 +143,7 @@ class Candidates:
                     self._positions[events[0], axis] = positions[0]
                 else:
                     self._positions[slice(None) if events is self._everybody else events, axis] = positions
-                bucket = attribute.present.get(axis)
+                bucket = self._conjunctions.present.get(axis)
                 if bucket is not None:
                     self._take_for_all(bucket, events)
         if attribute.prefixes and kind is str:

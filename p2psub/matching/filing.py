@@ -26,21 +26,20 @@ MEMBER_PRICE: Final = 128
 """What a further row costs in memory, as rows compared. Both are guesses: an equality comes first unless it is full."""
 
 # Looking a member up in its class costs more than comparing with it.
-_EQUAL, _IN, _PREFIX = Operator.EQUAL, Operator.IN, Operator.PREFIX
+_EQUAL, _PREFIX = Operator.EQUAL, Operator.PREFIX
+_HASHABLE: Final = frozenset([Operator.EQUAL, Operator.IN, Operator.PREFIX])
 
 
 class Attribute:
     """What is filed under one attribute."""
 
-    __slots__ = ("axes", "equal", "name", "prefixes", "present", "tried")
+    __slots__ = ("axes", "equal", "name", "prefixes", "tried")
 
     def __init__(self, name: str, places: array[int]) -> None:
         self.name = name
         self.equal: dict[type, Buckets] = {}
         """By type of value; int and float share one."""
         self.prefixes = PrefixBuckets(name, places)
-        self.present = Buckets(name, places)
-        """By axis."""
         self.tried = TriedBuckets(name, places)
         self.axes = [0] * KINDS
         """By kind; 0 is none."""
@@ -80,15 +79,19 @@ class Filing:
 
     def hashed(self, term: Sequence[Predicate]) -> Hashed | None:
         """The cheapest hashed home, if there is one."""
-        best = None
-        for operators in ((_EQUAL,), (_IN, _PREFIX)):
-            for predicate in term:
-                if predicate.operator in operators:
-                    found = self._priced(predicate)
-                    if found is not None and (best is None or found[0] < best[0]):
-                        best = found
-            if best is not None and best[0] < MEMBER_PRICE:
-                break  # the others cost more, whatever their size
+        hashable = [predicate for predicate in term if predicate.operator in _HASHABLE]
+        if not hashable:
+            return None
+        best = self._cheapest([predicate for predicate in hashable if predicate.operator is _EQUAL], None)
+        if best is not None and best[0] < MEMBER_PRICE:
+            return best  # the others cost more, whatever their size
+        return self._cheapest([predicate for predicate in hashable if predicate.operator is not _EQUAL], best)
+
+    def _cheapest(self, predicates: Sequence[Predicate], best: Hashed | None) -> Hashed | None:
+        for predicate in predicates:
+            found = self._priced(predicate)
+            if found is not None and (best is None or found[0] < best[0]):
+                best = found
         return best
 
     def _priced(self, predicate: Predicate) -> Hashed | None:

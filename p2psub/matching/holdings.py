@@ -13,8 +13,7 @@ import numpy as np
 from p2psub.matching.buckets import RowNumber
 from p2psub.matching.conjunctions import Conjunctions
 from p2psub.matching.kernel import Numbers, rising
-from p2psub.matching.pages import Pages
-from p2psub.matching.predicates import are_defined
+from p2psub.matching.pages import Pages, Tag
 from p2psub.matching.rows import DIGEST_BYTES, NO_DIGEST
 from p2psub.model.content import Filter
 from p2psub.model.ids import SubscriptionId
@@ -37,8 +36,8 @@ class Holdings:
 
     def __init__(self, conjunctions: Conjunctions) -> None:
         self._conjunctions = conjunctions
-        self._by_id = Pages()
-        self._by_digest = Pages()
+        self._by_id = Pages(self._is_held_by)
+        self._by_digest = Pages(conjunctions.rows.has_digest)
         self._further: dict[RowNumber, tuple[RowNumber, ...]] = {}
         """By first row of a filter that has several, the others."""
         self._idle: dict[SubscriptionId, Rank] = {}
@@ -53,13 +52,13 @@ class Holdings:
 
     def hold(self, subscription: SubscriptionId, wanted: Filter) -> None:
         """Take up a subscription, in place of one with the same id, whose rank it gets."""
-        hash_ = _hash_of_id(subscription)
-        rank = self._forget(subscription, hash_)
+        tag = _tag_of_id(subscription)
+        rank = self._forget(subscription, tag)
         if rank is None:
             rank = self.ranks
             self.ranks += 1
         digest = _digest_of(wanted)
-        first = None if digest is None else self._first_row_of(digest)
+        first = None if digest is None else self._by_digest.find(_tag_of(digest), digest)
         if first is None:
             first = self._hold_alone(subscription, wanted, rank, digest)
         else:
@@ -67,18 +66,17 @@ class Holdings:
         if first is None:
             self._idle[subscription] = rank
         else:
-            self._by_id.put(hash_, first)
+            self._by_id.put(tag, first)
 
     def forget(self, subscription: SubscriptionId) -> None:
         """Take a subscription out, if it is there."""
-        self._forget(subscription, _hash_of_id(subscription))
+        self._forget(subscription, _tag_of_id(subscription))
 
-    def _forget(self, subscription: SubscriptionId, hash_: int) -> Rank | None:
+    def _forget(self, subscription: SubscriptionId, tag: Tag) -> Rank | None:
         """Its rank; None if it is unknown."""
-        first = self._row_held_by(subscription, hash_)
+        first = self._by_id.pop(tag, subscription)
         if first is None:
             return self._idle.pop(subscription, None)
-        self._by_id.take_out(hash_, first)
         table = self._conjunctions.rows
         holder = table.holders[first]
         if isinstance(holder, dict):
@@ -91,7 +89,7 @@ class Holdings:
         rank = table.ranks[first]
         digest = table.digest(first)
         if digest != NO_DIGEST:
-            self._by_digest.take_out(_hash_of(digest), first)
+            self._by_digest.take_out(_tag_of(digest), first)
         for row in (first, *self._further.pop(first, ())):
             self._conjunctions.unfile(row)
         return rank
@@ -135,8 +133,7 @@ class Holdings:
         """The first of its new rows, if it has any."""
         rows: list[RowNumber] = []
         for term in wanted.terms:
-            if are_defined(term):
-                rows += self._conjunctions.file(term)
+            rows += self._conjunctions.file(term)
         if not rows:
             return None
         table = self._conjunctions.rows
@@ -147,7 +144,7 @@ class Holdings:
             self._further[first] = tuple(rows[1:])
         table.set_digest(first, digest or NO_DIGEST)
         if digest is not None:
-            self._by_digest.put(_hash_of(digest), first)
+            self._by_digest.put(_tag_of(digest), first)
         return first
 
     def _join(self, subscription: SubscriptionId, rank: Rank, first: RowNumber) -> None:
@@ -162,18 +159,9 @@ class Holdings:
                 table.holders[row] = holder
         holder[subscription] = rank
 
-    def _first_row_of(self, digest: bytes) -> RowNumber | None:
-        for row in self._by_digest.rows(_hash_of(digest)):
-            if self._conjunctions.rows.digest(row) == digest:
-                return row
-        return None
-
-    def _row_held_by(self, subscription: SubscriptionId, hash_: int) -> RowNumber | None:
-        for row in self._by_id.rows(hash_):
-            holder = self._conjunctions.rows.holders[row]
-            if subscription in holder if isinstance(holder, dict) else subscription == holder:
-                return row
-        return None
+    def _is_held_by(self, row: RowNumber, subscription: SubscriptionId) -> bool:
+        holder = self._conjunctions.rows.holders[row]
+        return subscription in holder if isinstance(holder, dict) else subscription == holder
 
 
 def _digest_of(wanted: Filter) -> bytes | None:
@@ -186,11 +174,11 @@ def _digest_of(wanted: Filter) -> bytes | None:
     return hashlib.blake2b(written, digest_size=DIGEST_BYTES).digest()
 
 
-def _hash_of(digest: bytes) -> int:
+def _tag_of(digest: bytes) -> Tag:
     return int.from_bytes(digest[:4])
 
 
-def _hash_of_id(subscription: SubscriptionId) -> int:
+def _tag_of_id(subscription: SubscriptionId) -> Tag:
     """The same in every process, and nothing that a peer could choose for many of its subscriptions."""
     node, incarnation, sequence = subscription
     hasher = _ID.copy()

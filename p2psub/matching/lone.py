@@ -7,7 +7,7 @@ from array import array
 
 import numpy as np
 
-from p2psub.matching.buckets import Bucket, RowNumber
+from p2psub.matching.buckets import Bucket, Buckets, RowNumber
 from p2psub.matching.conjunctions import Conjunctions
 from p2psub.matching.filing import Attribute
 from p2psub.matching.kernel import RowNumbers, narrow_one
@@ -39,7 +39,7 @@ def _compared(conjunctions: Conjunctions, content: Content, truths: Truths) -> l
     for name, value in content.items():
         attribute = attributes.get(name)
         if attribute is not None:
-            _look_up(attribute, value, gathered, positions)
+            _look_up(attribute, value, conjunctions.present, gathered, positions)
             for number, bucket in attribute.tried.items():
                 if store.holds(number, content, truths):  # type: ignore[arg-type]
                     _take(gathered, bucket)
@@ -59,7 +59,9 @@ def _compared(conjunctions: Conjunctions, content: Content, truths: Truths) -> l
     return found
 
 
-def _look_up(attribute: Attribute, value: Value, gathered: array[int], positions: list[float]) -> None:
+def _look_up(
+    attribute: Attribute, value: Value, present: Buckets, gathered: array[int], positions: list[float]
+) -> None:
     """All rows to which the value of one attribute leads, and where it lies."""
     kind = type(value)
     equal = attribute.equal.get(kind)
@@ -69,7 +71,7 @@ def _look_up(attribute: Attribute, value: Value, gathered: array[int], positions
         axis = attribute.axes[axis_kind]
         if axis:
             positions[axis] = position_of(axis_kind, value)
-            _take(gathered, attribute.present.get(axis))
+            _take(gathered, present.get(axis))
     if attribute.prefixes and isinstance(value, str):
         for length in attribute.prefixes.lengths:
             if length <= len(value):

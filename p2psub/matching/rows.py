@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Hashable, Sequence
 from typing import Final, Protocol
 
+from p2psub.matching.axes import PlacedSpan
 from p2psub.matching.buckets import RowNumber
 from p2psub.matching.kernel import Slot
 from p2psub.matching.store import Rest
@@ -50,16 +51,16 @@ class Rows:
         """How many rows are taken."""
         return len(self.positions) - len(self._free)
 
-    def take(self, spans: Sequence[tuple[int, float, float]], rest: Rest) -> RowNumber:
-        """A row with these spans: axis, low and high."""
+    def take(self, spans: Sequence[PlacedSpan], rest: Rest) -> RowNumber:
+        """A row with these spans."""
         if not self._free:
             self._grow(len(self.positions) // 16 + 16)
         row = self._free.pop()
         slots = self.slots
         while len(slots) < len(spans):
             slots.append(Slot(len(self.positions)))
-        for slot, span in zip(slots, spans, strict=False):
-            slot.axis_of[row], slot.low_of[row], slot.high_of[row] = span
+        for slot, (_, axis, low, high) in zip(slots, spans, strict=False):
+            slot.axis_of[row], slot.low_of[row], slot.high_of[row] = axis, low, high
         if len(spans) < len(slots):
             for slot in slots[len(spans) :]:
                 slot.axis_of[row], slot.low_of[row], slot.high_of[row] = 0, 0.0, 0.0
@@ -75,13 +76,13 @@ class Rows:
         """The digest of the filter whose first row it is."""
         return bytes(self._digests[row * DIGEST_BYTES : (row + 1) * DIGEST_BYTES])
 
+    def has_digest(self, row: RowNumber, digest: bytes) -> bool:
+        """Whether it is that of the row."""
+        return self._digests.startswith(digest, row * DIGEST_BYTES)
+
     def set_digest(self, row: RowNumber, digest: bytes) -> None:
         """Note it."""
         self._digests[row * DIGEST_BYTES : (row + 1) * DIGEST_BYTES] = digest
-
-    def axes_of(self, row: RowNumber) -> list[int]:
-        """The axes on which the row has spans."""
-        return [axis for slot in self.slots if (axis := slot.axis_of[row])]
 
     def _grow(self, more: int) -> None:
         """Make room for more rows, many at a time: so it costs each of them little."""

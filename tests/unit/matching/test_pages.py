@@ -1,4 +1,4 @@
-"""Rows found by a hash, against a plain list of what was put in."""
+"""Rows found by a tag, against a plain list of what was put in."""
 
 from __future__ import annotations
 
@@ -7,28 +7,36 @@ from random import Random
 from p2psub.matching.pages import PAGE, Pages
 
 
-def test_every_row_is_found_by_its_hash_while_pages_split() -> None:
-    """Whatever was put in and not taken out is found, at every size; negative and equal hashes too."""
-    random, pages = Random(5), Pages()
+def test_every_row_is_found_by_its_tag_while_pages_split() -> None:
+    """Whatever was put in and not taken out is found, at every size; equal tags too."""
+    random, pages = Random(5), Pages(int.__eq__)
     held: list[tuple[int, int]] = []
     for row in range(20 * PAGE):
-        hash_ = random.choice([random.getrandbits(64) - 2**63, random.randrange(-50, 50)])
-        pages.put(hash_, row)
-        held.append((hash_, row))
+        tag = random.choice([random.getrandbits(32), random.randrange(50), 2**32 - 1 - random.randrange(50)])
+        pages.put(tag, row)
+        held.append((tag, row))
         if row % 3 == 0:
             pages.take_out(*held.pop(random.randrange(len(held))))
         if row % PAGE == 0:
-            assert all(row in pages.rows(hash_) for hash_, row in held)
+            assert all(pages.find(tag, row) == row for tag, row in held)
     assert len(pages) == len(held)
-    for hash_, row in held:
-        pages.take_out(hash_, row)
+    for tag, row in held:
+        assert pages.pop(tag, row) == row
     assert not len(pages)
-    assert not any(pages.rows(hash_) for hash_, _ in held)
+    assert not any(pages.find(tag, row) for tag, row in held)
 
 
-def test_a_hash_leads_to_few_others() -> None:
-    """Rows of other hashes are hardly ever looked at."""
-    random, pages = Random(6), Pages()
+def test_a_tag_leads_to_few_others() -> None:
+    """Rows of other tags are hardly ever looked at."""
+    looked_at: list[int] = []
+
+    def is_of(row: int, _: None) -> bool:
+        looked_at.append(row)
+        return False
+
+    random, pages = Random(6), Pages(is_of)
     for row in range(20 * PAGE):
-        pages.put(random.getrandbits(60), row)
-    assert sum(len(pages.rows(random.getrandbits(60))) for _ in range(1_000)) <= 2
+        pages.put(random.getrandbits(32), row)
+    for _ in range(1_000):
+        assert pages.find(random.getrandbits(32), None) is None
+    assert len(looked_at) <= 2
