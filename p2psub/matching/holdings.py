@@ -6,6 +6,7 @@ Neither ids nor digests are held here: the rows have them, and `Pages` leads to 
 from __future__ import annotations
 
 import hashlib
+import struct
 
 import msgspec
 import numpy as np
@@ -16,7 +17,7 @@ from p2psub.matching.kernel import Numbers, rising
 from p2psub.matching.pages import Pages, Tag
 from p2psub.matching.rows import DIGEST_BYTES, NO_DIGEST
 from p2psub.model.content import Filter
-from p2psub.model.ids import SubscriptionId
+from p2psub.model.ids import ID_BYTES, SubscriptionId
 
 Rank = int
 """Of a subscription, in the order of first adding."""
@@ -27,6 +28,7 @@ _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 # Copied, because that is cheaper than to make one.
 _ID = hashlib.blake2b(digest_size=4)
+_PACK = struct.Struct(f">{ID_BYTES}sQQ").pack
 
 
 class Holdings:
@@ -180,7 +182,6 @@ def _tag_of(digest: bytes) -> Tag:
 
 def _tag_of_id(subscription: SubscriptionId) -> Tag:
     """The same in every process, and nothing that a peer could choose for many of its subscriptions."""
-    node, incarnation, sequence = subscription
     hasher = _ID.copy()
-    hasher.update(node + incarnation.to_bytes(8) + sequence.to_bytes(8))
+    hasher.update(_PACK(*subscription))
     return int.from_bytes(hasher.digest())

@@ -54,7 +54,7 @@ class Rows:
     def take(self, spans: Sequence[PlacedSpan], rest: Rest) -> RowNumber:
         """A row with these spans."""
         if not self._free:
-            self._grow(len(self.positions) // 16 + 16)
+            self._grow(len(self.positions) // 8 + 16)
         row = self._free.pop()
         slots = self.slots
         while len(slots) < len(spans):
@@ -93,7 +93,7 @@ class Rows:
         self.keys += nothing
         self.holders += nothing
         for numbers in (self.positions, self.rests, self.ranks):
-            numbers.extend([0] * more)
+            numbers.frombytes(bytes(more * numbers.itemsize))
         self._digests += bytes(DIGEST_BYTES * more)
         for slot in self.slots:
             slot.grow(size + more)
