@@ -49,7 +49,6 @@ class Axes:
     def width(self) -> int:
         return len(self._names)
 
-    @property
     def is_full(self) -> bool:
         """Whether no new axis can be had."""
         return not self._free and len(self._names) > self._axes_max

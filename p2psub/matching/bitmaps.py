@@ -76,7 +76,6 @@ class Segment:
         self.count = 0
         self.live = 0
 
-    @property
     def is_sparse(self) -> bool:
         """Whether it is worth while to move its rows elsewhere."""
         return self.count >= 4 * self._sizes.block and self.live * 4 < self.count
@@ -168,39 +167,35 @@ class Segment:
 class Bitmaps:
     """All segments. The last one is open."""
 
-    __slots__ = ("_leaving", "_places", "_sizes", "segments")
+    __slots__ = ("_places", "_sizes", "leaving", "segments")
 
     def __init__(self, places: array[int], sizes: Sizes) -> None:
         self._places = places
         self._sizes = sizes
         self.segments: list[Segment] = []
-        self._leaving: Segment | None = None
+        self.leaving: Segment | None = None
+        """The segment that is moving away."""
 
     def file(self, row: RowNumber, slots: list[Slot]) -> Segment:
         """File a row, and say where."""
         last = self.segments[-1] if self.segments else None
-        if last is None or last is self._leaving or last.count == self._sizes.segment:
+        if last is None or last is self.leaving or last.count == self._sizes.segment:
             self.segments.append(Segment(self._places, self._sizes))
         self.segments[-1].append(row, slots)
         return self.segments[-1]
 
-    @property
-    def is_leaving(self) -> bool:
-        """Whether some segment is moving away."""
-        return self._leaving is not None
-
     def leave(self, segment: Segment) -> None:
         """Begin to move a sparse segment away, unless another one still moves."""
-        if self._leaving is None:
-            self._leaving = segment
+        if self.leaving is None:
+            self.leaving = segment
 
     def moved(self, slots: list[Slot]) -> Iterator[tuple[RowNumber, Segment]]:
         """Move a few rows out of the segment that is leaving; say where each went."""
-        assert self._leaving is not None
+        assert self.leaving is not None
         for _ in range(self._sizes.moved):
-            row = self._leaving.pop()
+            row = self.leaving.pop()
             if row is None:
-                self.segments.remove(self._leaving)
-                self._leaving = next((segment for segment in self.segments if segment.is_sparse), None)
+                self.segments.remove(self.leaving)
+                self.leaving = next((segment for segment in self.segments if segment.is_sparse()), None)
                 return
             yield row, self.file(row, slots)

@@ -59,10 +59,12 @@ class Conjunctions:
         split = self._split(term, self._sizes.hashed_slots, first) if are_defined((first,)) else None
         if split is None:
             return []
-        spans, tried = split
-        return [
-            self._settle(self._row(self.axes.place(spans), tried), self.filing.buckets(first, key), key) for key in keys
-        ]
+        ends, tried = split
+        rows: list[RowNumber] = []
+        for key in keys:
+            row = self._row(self.axes.place(ends), tried)
+            rows.append(self._settle(row, self.filing.buckets(first, key), key))
+        return rows
 
     def _file_spans(self, split: Split) -> RowNumber:
         placed = self.axes.place(split[0])
@@ -119,7 +121,7 @@ class Conjunctions:
         # What has an exact span is defined.
         if tried and not are_defined(tried):
             return None
-        if len(ends) > slots or self.axes.is_full:
+        if len(ends) > slots or self.axes.is_full():
             kept = self._most_telling(ends, slots)
             for predicate in term:
                 span = span_of(predicate)
@@ -131,7 +133,7 @@ class Conjunctions:
     def _most_telling(self, ends: Ends, slots: int) -> Ends:
         """Of the spans those that there is room for."""
         axes = sorted(ends, key=lambda axis: (breadth(axis[1], *ends[axis]), axis))
-        if self.axes.is_full:
+        if self.axes.is_full():
             axes = [axis for axis in axes if self.axes.number_of(*axis)]
         return {axis: ends[axis] for axis in axes[:slots]}
 
@@ -147,7 +149,7 @@ class Conjunctions:
         if self.rows.rests[row] != NO_REST:
             self.store.drop_all(self.rows.rests[row])
         if isinstance(home, Segment):
-            if home.is_sparse:
+            if home.is_sparse():
                 self.bitmaps.leave(home)
         elif isinstance(home, Buckets) and not home:
             self.filing.tidy(home.attribute)
@@ -155,6 +157,6 @@ class Conjunctions:
 
     def tend(self) -> None:
         """A little upkeep, to be done with every change."""
-        if self.bitmaps.is_leaving:
+        if self.bitmaps.leaving is not None:
             for row, segment in self.bitmaps.moved(self.rows.slots):
                 self.rows.homes[row] = segment

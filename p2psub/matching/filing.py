@@ -79,27 +79,30 @@ class Filing:
 
     def hashed(self, term: Sequence[Predicate]) -> Hashed | None:
         """The cheapest hashed home, if there is one."""
-        hashable = [predicate for predicate in term if predicate.operator in _HASHABLE]
-        if not hashable:
-            return None
-        best = self._cheapest([predicate for predicate in hashable if predicate.operator is _EQUAL], None)
-        if best is not None and best[0] < MEMBER_PRICE:
-            return best  # the others cost more, whatever their size
-        return self._cheapest([predicate for predicate in hashable if predicate.operator is not _EQUAL], best)
-
-    def _cheapest(self, predicates: Sequence[Predicate], best: Hashed | None) -> Hashed | None:
-        for predicate in predicates:
-            found = self._priced(predicate)
-            if found is not None and (best is None or found[0] < best[0]):
-                best = found
+        best: Hashed | None = None
+        others: list[Predicate] = []
+        for predicate in term:
+            if predicate.operator in _HASHABLE:
+                if predicate.operator is _EQUAL:
+                    priced = self._equality_priced(predicate)
+                    best = priced if best is None or priced[0] < best[0] else best
+                else:
+                    others.append(predicate)
+        if others and (best is None or best[0] >= MEMBER_PRICE):
+            # Only then: they cost more, whatever their size.
+            for predicate in others:
+                found = self._priced(predicate)
+                if found is not None and (best is None or found[0] < best[0]):
+                    best = found
         return best
+
+    def _equality_priced(self, predicate: Predicate) -> Hashed:
+        # An owner's matcher often holds one topic only, so of two that cost the same the topic is worse.
+        constant = predicate.constant
+        return self._size(predicate, constant) + (predicate.attribute == TOPIC), predicate, (constant,)
 
     def _priced(self, predicate: Predicate) -> Hashed | None:
         constant = predicate.constant
-        if predicate.operator is _EQUAL:
-            # An owner's matcher often holds one topic only, so of two that cost the same the topic is worse.
-            price = self._size(predicate, constant) + (predicate.attribute == TOPIC)
-            return price, predicate, (constant,)
         if isinstance(constant, str):
             return self._size(predicate, constant) + PREFIX_PRICE, predicate, (constant,)
         if not isinstance(constant, frozenset) or len(constant) > self._members_max:

@@ -56,14 +56,14 @@ class Rows:
         if not self._free:
             self._grow(len(self.positions) // 8 + 16)
         row = self._free.pop()
-        slots = self.slots
-        while len(slots) < len(spans):
-            slots.append(Slot(len(self.positions)))
-        for slot, (_, axis, low, high) in zip(slots, spans, strict=False):
+        while len(self.slots) < len(spans):
+            self.slots.append(Slot(len(self.positions)))
+        slots = iter(self.slots)
+        for _, axis, low, high in spans:
+            slot = next(slots)
             slot.axis_of[row], slot.low_of[row], slot.high_of[row] = axis, low, high
-        if len(spans) < len(slots):
-            for slot in slots[len(spans) :]:
-                slot.axis_of[row], slot.low_of[row], slot.high_of[row] = 0, 0.0, 0.0
+        for slot in slots:
+            slot.axis_of[row], slot.low_of[row], slot.high_of[row] = 0, 0.0, 0.0
         self.rests[row] = rest
         return row
 
