@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from p2psub.matching.buckets import RowNumber
 
-PAGE: Final = 32
+PAGE: Final = 128
 """Entries of a page on average, at most: more take less room each, and longer to search."""
 Tag = int
 """The 32 bits of a hash that are kept. What they do not tell apart, a look at the row does."""
