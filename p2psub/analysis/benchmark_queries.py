@@ -17,68 +17,85 @@ MACROS: Final = ("create macro is_many(reason) as coalesce(reason = 'untraced', 
 """What must be said to DuckDB before the queries."""
 
 _DOUBT: Final = """
+    starts as (
+        select *, min(entered_us) over (
+            partition by node order by incarnation rows between 1 following and unbounded following
+        ) as back_us
+        from processes left join (
+            select process, min(wall_us) as entered_us from records where kind = 'ring' group by process
+        ) using (process)
+    ),
     doubt as (
         select max(us) as doubt_until_us from (
-            select case when not is_closed then coalesce(next_us, 9223372036854775807) end as us from (
-                select *, min(first_us) over (
-                    partition by node order by incarnation rows between 1 following and unbounded following
-                ) as next_us from processes
+            select case when back_us is null then 9223372036854775807 else greatest(back_us, last_us) end as us
+            from starts where not is_closed
+            union all select last_us from starts where missing > 0
+            union all select first_us from starts where first_sequence > 1
+            union all select coalesce(entered_us, 9223372036854775807) from starts
+            where first_sequence = 1 and process in (
+                select process from records where kind = 'drop' and reason = 'trace_discarded'
             )
-            union all select last_us from processes where missing > 0
-            union all select first_us from processes where first_sequence > 1
-            union all select wall_us from records
-            where kind = 'drop' and reason in ('trace_overflow', 'trace_discarded')
         )
     )"""
 
 _COVERAGE: Final = """
+    unanswered as (
+        select distinct subscription from records join processes using (process)
+        where kind = 'subscribe' and is_closed and missing = 0 and first_sequence = 1
+            and subscription not in (
+                select subscription from records where kind = 'verdict' and subscription is not null
+            )
+    ),
     pairs as (
         select event, subscription, bool_or(kind = 'deliver') as is_delivered
         from records
         where event is not null and (kind = 'deliver'
-            or (kind = 'outcome' and reason <> 'delivered' and reason <> 'deferred'))
+            or (kind = 'outcome' and reason <> 'delivered' and reason <> 'deferred')
+            or (kind = 'outcome' and reason = 'delivered' and subscription in (from unanswered)))
         group by event, subscription
     ),
     served as (
         select event, count(*) filter (is_delivered) as delivered, count(*) filter (not is_delivered) as ended
         from pairs group by event
     ),
+    acks as (
+        select event, min((wall_us, ticks)) as acked, arg_min(peer, (wall_us, ticks, process, sequence)) as named,
+            arg_min(count, (wall_us, ticks, process, sequence)) as repeated
+        from records where kind = 'acknowledge' group by event
+    ),
+    stored as (
+        select event, arg_max(count, (coalesce(node = named, false), wall_us, ticks, process, sequence)) as counted
+        from acks join records using (event)
+        where kind = 'store' and (wall_us, ticks) <= acked group by event
+    ),
+    owing as (
+        select event, coalesce(counted, repeated) as owed from acks left join stored using (event)
+    ),
+    let_go as (
+        select distinct event from owing join records using (event) where kind = 'discharge' and count = owed
+    ),
     told as (
         select
             event,
             max(coalesce(guarantee, case when kind = 'match' then reason end)) as guarantee,
             min(wall_us) filter (kind = 'publish') as published_us,
-            min(wall_us) filter (kind = 'acknowledge') as acknowledged_us,
-            max(count) filter (kind = 'acknowledge') as acknowledged_count,
-            min(wall_us) filter (kind = 'store') as stored_us,
-            min(count) filter (kind = 'store') as stored_least,
-            max(count) filter (kind = 'store') as stored_most,
-            max(count) filter (kind = 'match') as matched,
-            min(wall_us) filter (kind = 'deliver') as first_us,
-            bool_or(kind = 'discharge') as is_discharged
+            max(count) filter (kind = 'match') as matched
         from records
-        where event is not null
-            and (kind in ('publish', 'match', 'store', 'acknowledge', 'discharge', 'deliver')
-                 or (kind = 'outcome' and reason <> 'delivered' and reason <> 'deferred'))
+        where event is not null and kind in ('publish', 'match', 'store', 'acknowledge')
         group by event
     ),
     judged as (
         select
-            told.event,
+            event,
             guarantee,
             coalesce(delivered, 0) as delivered,
             coalesce(ended, 0) as ended,
             matched,
-            case
-                when guarantee = 'at_most_once' then coalesce(matched, 0)
-                when acknowledged_us is null then null
-                when stored_least = stored_most then stored_most
-                else coalesce(acknowledged_count, stored_most)
-            end as expected,
-            is_discharged,
+            case when guarantee = 'at_most_once' then coalesce(matched, 0) else owed end as expected,
+            event in (from let_go) as is_discharged,
             guarantee = 'effectively_once' as is_promised,
-            coalesce(coalesce(stored_us, published_us, first_us) < doubt_until_us, false) as in_doubt
-        from told left join served using (event) cross join doubt
+            coalesce(coalesce(published_us, 0) <= doubt_until_us, false) as in_doubt
+        from told full join served using (event) left join owing using (event) cross join doubt
     ),
     missed as (
         select
@@ -177,7 +194,7 @@ CASTS: Final = f"""
             coalesce(duplicates, 0) as duplicates, coalesce(reached, 0) as reached,
             greatest(coalesce(case when payload = 'ChangePayload' then others else addressed end, 0),
                      coalesce(reached, 0)) as expected,
-            coalesce(started_us < doubt_until_us, false) as in_doubt
+            coalesce(started_us <= doubt_until_us, false) as in_doubt
         from started left join sent using ("cast") left join got using ("cast") left join again using ("cast")
             left join acting using ("cast") cross join doubt
     ),

@@ -1,68 +1,126 @@
-"""What acknowledged events owe: the promise behind an acknowledgement is the storing that it speaks of.
+"""What acknowledged events owe, and to whom it was paid: one meaning for answers and audits.
 
-A pair is (event, subscription). `at_most_once` promises nothing.
+A pair is (event, subscription). `at_most_once` promises nothing. The promise behind an acknowledgement is the storing
+that it speaks of; the pairs that this counted are owed.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
+from p2psub.analysis.doubts import ALWAYS_US, is_whole
 from p2psub.analysis.tables import Tables
 from p2psub.model.content import Guarantee
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
-_ACK = ("wall_us", "ticks", "process", "sequence", "peer", "copies")
-_STORE = ("wall_us", "ticks", "process", "sequence", "count", "cluster", "guarantee")
+NOT_ENDED: Final = (Outcome.DELIVERED, Outcome.DEFERRED)
+"""Outcomes that end nothing: handed over, or still owed."""
+
+_ACK: Final = ("wall_us", "ticks", "process", "sequence", "peer", "copies", "count")
+_STORE: Final = ("wall_us", "ticks", "process", "sequence", "count", "cluster", "guarantee")
 
 
 def acknowledged(tables: Tables) -> DataFrame:
     """One row per acknowledged event: its first acknowledgement, and the storing that this speaks of.
 
     The storing is the one by the peer that the acknowledgement names, else the last before it, in the order of the
-    hybrid clock, which extends "happened before". `process`, `sequence`, `stored_us`, `owed` (how many subscriptions),
-    `cluster` and `guarantee` are of the `store` record, and empty where there is none. Several audits ask for this: it
-    is worth keeping.
+    hybrid clock, which extends "happened before". `process`, `sequence`, `stored_us` and `cluster` are of the `store`
+    record, and empty where there is none.
+
+    began_us       when it was published: nothing that became of it is older. 0 if no record says so
+    owed           how many subscriptions the storing counted; without one, how many the acknowledgement repeats
+    discharged_us  when an owner first let go of a deed with as many matches: another deed of the event is another debt
+    guarantee      of the `store`, else of the `publish`
+
+    Many ask for this: it is worth keeping.
     """
-    acks = tables.of(Kind.ACKNOWLEDGE).groupBy("event").agg(F.min(F.struct(*_ACK)).alias("ack"))
-    stores = tables.of(Kind.STORE).select("event", "node", F.struct(*_STORE).alias("store"))
-    is_before = F.struct("store.wall_us", "store.ticks") <= F.struct("ack.wall_us", "ack.ticks")
-    is_named = F.coalesce(F.col("node") == F.col("ack.peer"), F.lit(False)).alias("is_named")
-    behind = F.max(F.when(is_before, F.struct(is_named, "store"))).alias("behind")
-    both = acks.join(stores, "event", "left").groupBy("event").agg(F.min("ack").alias("ack"), behind)
-    return both.select(
+    behind = F.struct(
+        F.max(F.when(_is_store() & _is_before(), F.struct(_is_named(), "deed"))).alias("best"),
+        (F.col("count") == F.min("ack.count")).alias("is_repeated"),
+        F.min(F.when(~_is_store(), F.col("deed.wall_us"))).alias("discharged_us"),
+    )
+    by_count = _acks(tables).join(_deeds(tables), "event", "left").groupBy("event", "count")
+    known = by_count.agg(F.min("ack").alias("ack"), F.min("said").alias("said"), behind.alias("behind"))
+    one = known.groupBy("event").agg(F.min("ack").alias("ack"), F.min("said").alias("said"), F.max("behind").alias("b"))
+    store, is_stored = F.col("b.best.deed"), F.col("b.best").isNotNull()
+    is_known_deed = is_stored | F.col("b.is_repeated")
+    return one.select(
         "event",
+        F.coalesce("said.wall_us", F.lit(ALWAYS_US)).alias("began_us"),
         F.col("ack.wall_us").alias("acked_us"),
         F.col("ack.ticks").alias("acked_ticks"),
         F.col("ack.process").alias("acked_process"),
         F.col("ack.sequence").alias("acked_sequence"),
         F.col("ack.copies").alias("copies"),
-        F.col("behind.store.wall_us").alias("stored_us"),
-        F.col("behind.store.process").alias("process"),
-        F.col("behind.store.sequence").alias("sequence"),
-        F.col("behind.store.count").alias("owed"),
-        F.col("behind.store.cluster").alias("cluster"),
-        F.col("behind.store.guarantee").alias("guarantee"),
+        store["wall_us"].alias("stored_us"),
+        store["process"].alias("process"),
+        store["sequence"].alias("sequence"),
+        F.coalesce(store["count"], F.col("ack.count")).alias("owed"),
+        store["cluster"].alias("cluster"),
+        F.coalesce(store["guarantee"], F.col("said.guarantee")).alias("guarantee"),
+        F.when(is_known_deed, F.col("b.discharged_us")).alias("discharged_us"),
     )
+
+
+def _acks(tables: Tables) -> DataFrame:
+    """The first acknowledgement of each event, and its publication."""
+    told = tables.of(Kind.PUBLISH, Kind.ACKNOWLEDGE).where(F.col("event").isNotNull())
+    is_ack = F.col("kind") == Kind.ACKNOWLEDGE.value
+    both = told.groupBy("event").agg(
+        F.min(F.when(is_ack, F.struct(*_ACK))).alias("ack"),
+        F.min(F.when(~is_ack, F.struct("wall_us", "guarantee"))).alias("said"),
+    )
+    return both.where(F.col("ack").isNotNull())
+
+
+def _deeds(tables: Tables) -> DataFrame:
+    """What owners said of each event: that they are responsible, and that they let go."""
+    return tables.of(Kind.STORE, Kind.DISCHARGE).select(
+        "event", "kind", "node", "count", F.struct(*_STORE).alias("deed")
+    )
+
+
+def _is_store() -> Column:
+    return F.col("kind") == Kind.STORE.value
+
+
+def _is_before() -> Column:
+    return F.struct("deed.wall_us", "deed.ticks") <= F.struct("ack.wall_us", "ack.ticks")
+
+
+def _is_named() -> Column:
+    return F.coalesce(F.col("node") == F.col("ack.peer"), F.lit(False)).alias("is_named")
 
 
 def debts(acks: DataFrame) -> DataFrame:
     """Of acknowledged events those that promise something, shown by their `store` record."""
     promised = F.col("guarantee") == Guarantee.EFFECTIVELY_ONCE.value
-    return acks.where(promised).withColumn("wall_us", F.col("stored_us"))
+    stored = acks.where(promised & F.col("stored_us").isNotNull())
+    return stored.withColumn("wall_us", F.col("stored_us"))
 
 
 def reached_pairs(tables: Tables) -> DataFrame:
-    """Pairs that need nothing more: handed over, ended with an outcome other than `delivered`, or held back to the end.
+    """Pairs that need nothing more: handed over, or ended.
 
     That an owner was told `delivered` is not enough: the subscriber's own record is what counts.
     """
-    told = tables.of(Kind.DELIVER, Kind.OUTCOME)
-    counts = (F.col("kind") == Kind.DELIVER.value) | (F.col("reason") != Outcome.DELIVERED.value)
-    named = F.col("event").isNotNull() & F.col("subscription").isNotNull()
-    reached = told.where(counts & named).select("event", "subscription")
-    return reached.unionByName(held_back_pairs(tables)).distinct()
+    delivered = tables.of(Kind.DELIVER).where(F.col("event").isNotNull() & F.col("subscription").isNotNull())
+    return delivered.select("event", "subscription").unionByName(ended_pairs(tables)).distinct()
+
+
+def ended_pairs(tables: Tables) -> DataFrame:
+    """Pairs with an outcome that ends them without a hand-over, or held back to the end. A pair may be there twice."""
+    ended = tables.of(Kind.OUTCOME).where(is_end() & F.col("event").isNotNull() & F.col("subscription").isNotNull())
+    return ended.select("event", "subscription").unionByName(held_back_pairs(tables))
+
+
+def is_end() -> Column:
+    """Of an `outcome`: whether it ends the pair without a hand-over."""
+    return ~F.col("reason").isin([outcome.value for outcome in NOT_ENDED])
 
 
 def held_back_pairs(tables: Tables) -> DataFrame:
@@ -71,15 +129,8 @@ def held_back_pairs(tables: Tables) -> DataFrame:
     Nothing is owed to a process that has ended. Only a trace that is whole shows that no verdict came.
     """
     said = tables.of(Kind.OUTCOME).where(F.col("reason") == Outcome.DELIVERED.value).select("event", "subscription")
-    is_whole = F.col("is_closed") & (F.col("missing") == 0) & (F.col("first_sequence") == 1)
-    whole = tables.processes.where(is_whole).select(F.col("process").alias("_whole"))
+    whole = tables.processes.where(is_whole()).select(F.col("process").alias("_whole"))
     answered = tables.of(Kind.VERDICT).select("subscription").distinct()
     unanswered = tables.of(Kind.SUBSCRIBE).join(answered, "subscription", "left_anti")
     unanswered = unanswered.join(F.broadcast(whole), F.col("process") == F.col("_whole"), "left_semi")
     return said.join(F.broadcast(unanswered.select("subscription")), "subscription", "left_semi").select(*said.columns)
-
-
-def discharges(tables: Tables) -> DataFrame:
-    """When an owner let go of a deed: an event with as many matches."""
-    let_go = tables.of(Kind.DISCHARGE).groupBy("event", F.col("count").alias("owed"))
-    return let_go.agg(F.min("wall_us").alias("discharged_us"))

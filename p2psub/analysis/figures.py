@@ -10,11 +10,13 @@ import msgspec
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
-from p2psub.analysis.answers.casts import BROADCAST, cast_totals
-from p2psub.analysis.answers.coverage import coverage_totals
+from p2psub.analysis.answers.casts import BROADCAST, cast_totals, casts
+from p2psub.analysis.answers.coverage import coverage, coverage_totals
 from p2psub.analysis.answers.duplicates import duplicate_totals
 from p2psub.analysis.answers.latency import ALL, latency
+from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import Terms
 from p2psub.model.records import Kind
 
 
@@ -60,13 +62,14 @@ class Figures(msgspec.Struct, frozen=True):
 
 def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({})) -> Figures:
     """All of them; a few small results come to the driver. Answers that are `known`, by name, are not asked again."""
-    covered = [row.asDict() for row in coverage_totals(tables, known.get("coverage")).collect()]
+    known = {**_judged(tables, known), **known}
+    covered = [row.asDict() for row in coverage_totals(tables, known["coverage"]).collect()]
     sums = (
         {name: sum(row[name] for row in covered) for name in covered[0] if name not in _NOT_SUMMED} if covered else {}
     )
     claims = sums.get("claims", 0)
     repeated = _only(duplicate_totals(tables, known.get("duplicates")).collect())
-    per_payload = cast_totals(tables, known.get("casts")).collect()
+    per_payload = cast_totals(tables, known["casts"]).collect()
     broadcasts = next((row for row in per_payload if row["payload"] == BROADCAST), None)
     counted = _counts(tables)
     return Figures(
@@ -85,6 +88,14 @@ def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({}
         hops_max=max((row["hops_max"] for row in per_payload if row["hops_max"] is not None), default=None),
         latency_ms=_latency(known["latency"] if "latency" in known else latency(tables)),
     )
+
+
+def _judged(tables: Tables, known: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """The answers that need to know where the trace is silent, which is found out once."""
+    if {"coverage", "casts"} <= known.keys():
+        return {}
+    terms = Terms(doubts=Doubts.of(tables))
+    return {"coverage": coverage(tables, terms), "casts": casts(tables, terms)}
 
 
 _NOT_SUMMED = ("guarantee", "coverage")

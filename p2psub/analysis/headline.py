@@ -11,9 +11,9 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.answers.timeline import reigns
 from p2psub.analysis.compacting import Compacted
 from p2psub.analysis.figures import figures
+from p2psub.analysis.reigns import reigns
 
 
 def headline(compacted: Compacted, known: Mapping[str, DataFrame] = MappingProxyType({})) -> dict[str, Any]:

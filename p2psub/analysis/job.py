@@ -18,18 +18,20 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from p2psub.analysis.audits.catalogue import AUDITS, Audit
-from p2psub.analysis.audits.terms import D_DIFF_US, Terms
 from p2psub.analysis.compacting import Compacted, compact, open_compacted
+from p2psub.analysis.debts import acknowledged
+from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.headline import headline
 from p2psub.analysis.naming import named
 from p2psub.analysis.outputs import REPORT, keep, make_out, write_figures, write_report, write_table
-from p2psub.analysis.questions import QUESTIONS, Question
+from p2psub.analysis.questions import FIRST, QUESTIONS, Question
 from p2psub.analysis.rematching import rematch
 from p2psub.analysis.report.document import render
 from p2psub.analysis.report.gathering import Known, gather
 from p2psub.analysis.schemas import VIOLATIONS
 from p2psub.analysis.sources import find_sources
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import D_DIFF_US, Terms
 from p2psub.analysis.verdicts import gather_verdicts
 
 AT_ONCE: Final = 4
@@ -109,15 +111,18 @@ def read_traces(spark: SparkSession, directories: Sequence[Path], room: Path) ->
 
 def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
     """All answers, with names for numbers, and what each audit found; computed once and kept in the room."""
-    pairs = keep(rematch(tables), room / "pairs") if orders.is_rematched else None
-    terms = Terms(pairs, orders.d_diff_us)
+    acks = keep(acknowledged(tables), room / "acknowledged")
+    pairs = keep(rematch(tables, acks), room / "pairs") if orders.is_rematched else None
+    terms = Terms(pairs, orders.d_diff_us, acks=acks, doubts=Doubts.of(tables))
     first: Work = {
-        **{one.name: partial(_named_answer, one, tables) for one in QUESTIONS if one.after is None},
-        **{_room_of(audit): partial(audit.find, tables, terms) for audit in AUDITS},
+        FIRST.name: partial(FIRST.answer, tables, terms),
+        **{one.name: partial(_named_answer, one, tables, terms) for one in QUESTIONS if one.after is None},
     }
     kept = _keep_all(first, room, tell)
+    terms = terms._replace(covered=kept[FIRST.name])
     then: Work = {
-        one.name: partial(_named_answer, one, tables, kept[one.after]) for one in QUESTIONS if one.after is not None
+        **{one.name: partial(_named_answer, one, tables, terms, kept[one.after]) for one in QUESTIONS if one.after},
+        **{_room_of(audit): partial(audit.find, tables, terms) for audit in AUDITS},
     }
     return kept | _keep_all(then, room, tell)
 
@@ -136,8 +141,8 @@ def _keep_all(work: Work, room: Path, tell: Tell) -> Answers:
     return kept
 
 
-def _named_answer(question: Question, tables: Tables, *known: DataFrame) -> DataFrame:
-    return named(tables, question.answer(tables, *known))
+def _named_answer(question: Question, tables: Tables, terms: Terms, *known: DataFrame) -> DataFrame:
+    return named(tables, question.answer(tables, *known, *([terms] if question.is_judging else [])))
 
 
 def _room_of(audit: Audit) -> str:

@@ -16,6 +16,7 @@ from p2psub.analysis.answers.latency import latency, latency_buckets
 from p2psub.analysis.answers.load import load, load_balance, load_by_cluster
 from p2psub.analysis.answers.places import places
 from p2psub.analysis.answers.timeline import timeline
+from p2psub.analysis.tables import Tables
 
 
 class Question(NamedTuple):
@@ -24,11 +25,24 @@ class Question(NamedTuple):
     name: str
     answer: Callable[..., DataFrame]
     after: str | None = None
+    is_judging: bool = False
+    """Whether it must know where the trace is silent, and is told the terms."""
 
+
+COVERED: Final = "covered"
+"""The answer about coverage with numbers for names: what judges losses needs to know which event is meant."""
+
+
+def _as_known(_: Tables, known: DataFrame) -> DataFrame:
+    return known
+
+
+FIRST: Final = Question(COVERED, coverage, is_judging=True)
+"""Others are made from it; it is no table of its own."""
 
 QUESTIONS: Final = (
-    Question("coverage", coverage),
-    Question("casts", casts),
+    Question("coverage", _as_known, after=COVERED),
+    Question("casts", casts, is_judging=True),
     Question("duplicates", duplicates),
     Question("duplicate_causes", duplicate_causes),
     Question("latency", latency, after="latency_buckets"),
@@ -38,7 +52,7 @@ QUESTIONS: Final = (
     Question("load", load),
     Question("load_balance", load_balance, after="load"),
     Question("load_by_cluster", load_by_cluster, after="load"),
-    Question("conservation", conservation, after="coverage"),
+    Question("conservation", conservation, after=COVERED),
     Question("timeline", timeline),
     Question("places", places),
 )

@@ -20,14 +20,25 @@ MENDING_US: Final = 20_000_000
 
 
 def reigns(tables: Tables) -> DataFrame:
-    """`cluster`, `process`, `sequence`, `begun_us`, `ended_us`: until the process's next role, or its last record."""
+    """One row per reign: cluster, epoch_counter, process, node, sequence, began_us, ended_us, end.
+
+    `sequence` is of the `role` record that begins it. `end` is the reason of the process's next `role` record, else
+    `closed` or `cut`: then it lasted until the last record of its process, as far as the trace knows.
+    """
     own = Window.partitionBy("process").orderBy("sequence")
-    roles = tables.of(Kind.ROLE).withColumn("next_us", F.lead("wall_us").over(own))
-    begun = roles.where(F.col("reason") == SUPER_NODE)
-    last = tables.processes.select("process", "last_us")
-    ended_us = F.coalesce("next_us", "last_us").alias("ended_us")
+    after = {"next_us": F.lead("wall_us").over(own), "next_reason": F.lead("reason").over(own)}
+    begun = tables.of(Kind.ROLE).withColumns(after).where(F.col("reason") == SUPER_NODE)
+    last = tables.processes.select("process", "last_us", "is_closed")
+    unsaid = F.when(F.col("is_closed"), "closed").otherwise("cut")
     return begun.join(F.broadcast(last), "process").select(
-        "cluster", "process", "sequence", F.col("wall_us").alias("begun_us"), ended_us
+        "cluster",
+        "epoch_counter",
+        "process",
+        "node",
+        "sequence",
+        F.col("wall_us").alias("began_us"),
+        F.coalesce("next_us", "last_us").alias("ended_us"),
+        F.coalesce("next_reason", unsaid).alias("end"),
     )
 
 
@@ -37,14 +48,14 @@ def splits(tables: Tables) -> list[tuple[int, int]]:
     Collected: reigns are few.
     """
     spans: dict[str, list[tuple[int, int]]] = {}
-    for row in reigns(tables).toLocalIterator():
-        spans.setdefault(row.cluster, []).append((row.begun_us, row.ended_us))
+    for row in reigns(tables).collect():
+        spans.setdefault(row.cluster, []).append((row.began_us, row.ended_us))
     split: list[tuple[int, int]] = []
     for several in spans.values():
         until_us = 0
-        for begun_us, ended_us in sorted(several):
-            if begun_us < min(until_us, ended_us):
-                split.append((begun_us - NOTICING_US, min(until_us, ended_us) + MENDING_US))
+        for began_us, ended_us in sorted(several):
+            if began_us < min(until_us, ended_us):
+                split.append((began_us - NOTICING_US, min(until_us, ended_us) + MENDING_US))
             until_us = max(until_us, ended_us)
     return sorted(split)
 

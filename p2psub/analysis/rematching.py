@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
+from p2psub.analysis.answers.latency import STABLE
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.reigns import splits, whole_again
 from p2psub.analysis.schemas import KEY_BITS
@@ -35,12 +36,8 @@ from p2psub.analysis.tables import Tables
 from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
 from p2psub.model.changes import ChangeNumber, Stream, Vector
 from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, pinned_topics
-from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.runtime.trace_files import decode_part
-
-STABLE: Final = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
-"""The reason of the `verdict` record from which on a subscription stands everywhere."""
 
 PAIRS: Final = StructType(
     [

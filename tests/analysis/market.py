@@ -56,19 +56,19 @@ def _plant_promised(stall: _Stall) -> None:
     carol.deliver(whole, to_carol, at_ms=130)
     owner.outcome(whole, to_bob, at_ms=112)
     owner.outcome(whole, to_carol, at_ms=132)
-    owner.discharge(whole, at_ms=133)
+    owner.discharge(whole, count=2, at_ms=133)
     # Handed over twice to one, never to the other: the second hand-over must not hide the loss.
     lost = stall.promised(200, 2)
     bob.deliver(lost, to_bob, at_ms=240)
     bob.deliver(lost, to_bob, at_ms=241)
-    owner.discharge(lost, at_ms=250)
+    owner.discharge(lost, count=2, at_ms=250)
     # Ended for one of them, and two owners say so.
     ended = stall.promised(300, 2)
     bob.deliver(ended, to_bob, at_ms=380)
     owner.outcome(ended, to_carol, "deferred", at_ms=301)
     owner.outcome(ended, to_carol, "unsubscribed", at_ms=381)
     heir.outcome(ended, to_carol, "unsubscribed", at_ms=382)
-    owner.discharge(ended, at_ms=390)
+    owner.discharge(ended, count=2, at_ms=390)
     # Nobody has let it go.
     stall.promised(400, 1)
 
@@ -88,7 +88,7 @@ def _plant_unusual(stall: _Stall) -> None:
     alice.acknowledge(twice, count=2, at_ms=706)
     bob.deliver(twice, to_bob, at_ms=710)
     carol.deliver(twice, to_carol, at_ms=710)
-    heir.discharge(twice, at_ms=720)
+    heir.discharge(twice, count=2, at_ms=720)
     late = stall.promised(800, 1)
     owner.discharge(late, at_ms=810)
     bob.deliver(late, to_bob, at_ms=5_800)

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.audits import conservation, copies, deliveries, liveness, losses, spreading
-from p2psub.analysis.audits.doubts import Doubts
-from p2psub.analysis.audits.terms import Terms
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.debts import acknowledged
+from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.rematching import rematch
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import Terms
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.instants import Stamp
 from p2psub.model.records import Kind, Record

@@ -60,10 +60,11 @@ def test_what_a_missing_part_may_hold_is_unknown(spark: SparkSession, hole: dict
 
 
 def test_a_process_cut_before_the_event_holds_nothing(spark: SparkSession) -> None:
-    """A peer that was killed and came back before the event was stored cannot hide that it was lost."""
+    """A peer that was killed and came back before the event was published cannot hide that it was lost."""
     trace = Planting()
     before = trace.process("bob", at_ms=0)
     after, owner = trace.process("bob", 2, at_ms=50), trace.process("owner", at_ms=0)
+    after.ring(at_ms=59)
     event = owner.publish(at_ms=60)
     owner.store(event, owed=1, at_ms=61)
     owner.acknowledge(event, count=1, at_ms=62)

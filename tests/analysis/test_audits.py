@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.audits import sequences
 from p2psub.analysis.audits.catalogue import AUDITS
-from p2psub.analysis.audits.doubts import Doubts
-from p2psub.analysis.audits.terms import Terms
 from p2psub.analysis.debts import acknowledged
+from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.rematching import rematch
 from p2psub.analysis.schemas import VIOLATIONS
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import Terms
 from tests.analysis.planting import Planting
 from tests.analysis.rows import Numbers
 from tests.analysis.wrongs import Wrongs, peers

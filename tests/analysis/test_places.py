@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.answers.places import places
-from p2psub.analysis.answers.timeline import reigns
 from p2psub.analysis.headline import count_failovers
+from p2psub.analysis.reigns import reigns
 from p2psub.model.ids import Epoch
 from tests.analysis.planting import Planting, node_of
 

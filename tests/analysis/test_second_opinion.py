@@ -44,6 +44,8 @@ def wild_trace(seed: int) -> Planting:
         if rng.random() < 0.2:
             peer.lose()
             peer.drop("trace_overflow", count=1, at_ms=rng.randrange(900))
+        if rng.random() < 0.1:
+            peer.drop("trace_discarded", count=1)
         if rng.random() < 0.9:
             peer.close(at_ms=1_000)
     return trace
@@ -62,7 +64,7 @@ def _plant_event(rng: Random, peers: list[Process], wanted: list[tuple[Process, 
         if rng.random() < 0.8:
             publisher.acknowledge(event, count=len(claims), at_ms=at_ms + 3 + rng.random())
         if rng.random() < 0.7:
-            owner.discharge(event, at_ms=at_ms + 99)
+            owner.discharge(event, count=rng.choice([len(claims), rng.randrange(5)]), at_ms=at_ms + 99)
         for _, subscription in claims:
             for teller in (owner, heir):
                 if rng.random() < 0.3:

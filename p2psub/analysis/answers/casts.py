@@ -12,16 +12,17 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from p2psub.analysis.answers.doubts import doubt, in_doubt
-from p2psub.analysis.answers.timeline import reigns
+from p2psub.analysis.doubts import is_hidden_after
+from p2psub.analysis.reigns import reigns
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 BROADCAST: Final = "ChangePayload"
 REPEATED: Final = "cast_repeated"
 
 
-def casts(tables: Tables) -> DataFrame:
+def casts(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """One row per cast that a `cast` record started.
 
     payload, process, started_us
@@ -37,11 +38,11 @@ def casts(tables: Tables) -> DataFrame:
     """
     expected = F.when(F.col("payload") == BROADCAST, _acting_elsewhere()).otherwise(F.col("addressed"))
     missing = F.col("expected") - F.col("reached")
+    started = _summed(tables).where(F.col("started_us").isNotNull())
     return (
-        _summed(tables)
-        .where(F.col("started_us").isNotNull())
+        terms.doubts_of(tables)
+        .with_hidden_anywhere(started)
         .crossJoin(F.broadcast(_acting(tables)))
-        .crossJoin(F.broadcast(doubt(tables)))
         .withColumn("expected", F.greatest(expected, F.col("reached")))
         .select(
             "cast",
@@ -51,7 +52,7 @@ def casts(tables: Tables) -> DataFrame:
             "expected",
             "reached",
             missing.alias("missing"),
-            F.when(in_doubt(F.col("started_us")), missing).otherwise(0).alias("unknown"),
+            F.when(is_hidden_after(F.col("started_us")), missing).otherwise(0).alias("unknown"),
             F.when(F.col("expected") > 0, F.col("reached") / F.col("expected")).alias("coverage"),
             "transfers",
             (F.col("transfers") - F.col("expected")).alias("excess"),

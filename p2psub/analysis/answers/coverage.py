@@ -9,9 +9,10 @@ was stored with; of an `at_most_once` event, which promises nothing, the pairs t
     claims   = expected - ended - unknown - still_owed
     coverage = (claims - lost - missed) / claims
 
-A missing pair is *unknown* if a part of the trace that could hold its end is missing; else *still owed* if no owner
-discharged the event; else *lost*. What `at_most_once` misses is *missed*, and no loss. Counts cannot tell which pair
-is missing: one that was served beyond what was owed (a replay of a retained event) makes up for one that is missing.
+A missing pair is *unknown* if a part of the trace that could hold its end is missing (`doubts`): anybody's, from the
+publication on. Else it is *still owed* if no owner let go of what was acknowledged; else *lost*. What `at_most_once`
+misses is *missed*, and no loss. Counts cannot tell which pair is missing: one that was served beyond what was owed (a
+replay of a retained event) makes up for one that is missing.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from p2psub.analysis.answers.doubts import doubt, in_doubt
-from p2psub.analysis.answers.events import NOT_ENDED, events
+from p2psub.analysis.answers.events import events
+from p2psub.analysis.debts import is_end
+from p2psub.analysis.doubts import is_hidden_after
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
 
@@ -31,7 +34,7 @@ _CLASSES: Final = ("lost", "unknown", "still_owed", "missed", "beyond", "claims"
 _SUMS: Final = ("expected", "delivered", "ended", "missing", *_CLASSES)
 
 
-def coverage(tables: Tables) -> DataFrame:
+def coverage(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """One row per event.
 
     `expected` is null for an `effectively_once` event that was never acknowledged: nobody was promised anything.
@@ -42,16 +45,14 @@ def coverage(tables: Tables) -> DataFrame:
         F.col("acknowledged_us").isNotNull(), F.col("owed")
     )
     served = F.col("delivered") + F.col("ended")
-    # Whatever ends a claim comes after the storing that made it.
-    began_us = F.coalesce("stored_us", "published_us", "first_us")
+    asked = terms.doubts_of(tables).with_hidden_anywhere(events(tables, terms.acks_of(tables)))
+    # Counts do not say whose record is missing, so it may be anybody's.
     judged = (
-        events(tables)
-        .crossJoin(F.broadcast(doubt(tables)))
-        .select("event", "guarantee", "published_us", "matched", "delivered", "ended", "last_us", "is_discharged",
-                is_promised.alias("is_promised"), expected.alias("expected"), in_doubt(began_us).alias("in_doubt"))
+        asked.withColumn("in_doubt", is_hidden_after(F.col("began_us")))
+        .withColumns({"is_promised": is_promised, "expected": expected})
         .withColumn("missing", F.greatest(F.coalesce(F.col("expected") - served, F.lit(0)), F.lit(0)))
         .withColumn("beyond", F.greatest(F.coalesce(served - F.col("expected"), F.lit(0)), F.lit(0)))
-    )  # fmt: skip
+    )
     is_open = ~F.col("is_discharged")
     sure = ~F.col("in_doubt")
     classed = judged.select(
@@ -92,7 +93,7 @@ def coverage_totals(tables: Tables, known: DataFrame | None = None) -> DataFrame
 
 def outcomes(tables: Tables) -> DataFrame:
     """How pairs ended that were not handed over: reason, and how many pairs an owner noted it of."""
-    ended = tables.of(Kind.OUTCOME).where(~F.col("reason").isin([outcome.value for outcome in NOT_ENDED]))
+    ended = tables.of(Kind.OUTCOME).where(is_end())
     pairs = ended.select("event", "subscription", "reason").distinct()
     return pairs.groupBy("reason").agg(F.count("*").alias("pairs")).orderBy("reason")
 

@@ -11,59 +11,54 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from p2psub.analysis.debts import ended_pairs
+from p2psub.analysis.doubts import ALWAYS_US
 from p2psub.analysis.tables import Tables
 from p2psub.model.content import Guarantee
-from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
-_ONCE_PER_EVENT: Final = (Kind.PUBLISH, Kind.STORE, Kind.ACKNOWLEDGE, Kind.MATCH, Kind.DISCHARGE)
+_ONCE_PER_EVENT: Final = (Kind.PUBLISH, Kind.STORE, Kind.ACKNOWLEDGE, Kind.MATCH)
 _NUMBERS: Final = {kind: number for number, kind in enumerate((*_ONCE_PER_EVENT, Kind.DELIVER, Kind.OUTCOME))}
-NOT_ENDED: Final = (Outcome.DELIVERED, Outcome.DEFERRED)
-"""Outcomes that end nothing: handed over, or still owed."""
 
 
-def events(tables: Tables) -> DataFrame:
-    """One row per event that some record names.
+def events(tables: Tables, acks: DataFrame) -> DataFrame:
+    """One row per event that some record names; `acks` is `debts.acknowledged`.
 
     guarantee        of its `publish`, `match` or `store`
-    published_us     null if its `publish` is not there
+    began_us         when it was published, 0 if no record says so; published_us is null then
     acknowledged_us  null if nobody was promised anything
-    stored_us        when an owner first took it over
     matched          pairs that an owner found (the most, if several owners did)
-    owed             pairs that the acknowledgement speaks of: the count of its `store`; where stores differ,
-                     the count that the acknowledgement itself repeats
+    owed             pairs that the acknowledgement speaks of
     delivered        distinct pairs handed over
-    ended            distinct pairs not handed over that have an outcome
+    ended            distinct pairs not handed over that have an outcome, or were held back to the end
     first_us, last_us    the first and the last hand-over
-    is_discharged    an owner has let it go, owing nothing
+    is_discharged    an owner has let go of what the acknowledgement speaks of, owing nothing
     """
     pairs = _by_pair(_narrow(tables).repartition("event"))
-    return _by_event(pairs).select(
+    promised = acks.select("event", F.col("acked_us").alias("acknowledged_us"), "owed", "discharged_us")
+    return _by_event(pairs).join(promised, "event", "left").select(
         "event",
         F.when(F.col("is_promised") == 1, Guarantee.EFFECTIVELY_ONCE.value)
         .when(F.col("is_promised") == 0, Guarantee.AT_MOST_ONCE.value)
         .alias("guarantee"),
+        F.coalesce("published_us", F.lit(ALWAYS_US)).alias("began_us"),
         "published_us",
         "acknowledged_us",
-        "stored_us",
         "matched",
-        F.when(F.col("stored_least") == F.col("stored_most"), F.col("stored_most"))
-        .otherwise(F.coalesce("acknowledged_count", "stored_most"))
-        .alias("owed"),
+        "owed",
         "delivered",
         "ended",
         "first_us",
         "last_us",
-        "is_discharged",
-    )
+        F.col("discharged_us").isNotNull().alias("is_discharged"),
+    )  # fmt: skip
 
 
 def _narrow(tables: Tables) -> DataFrame:
     """What is needed of the records about events, in numbers: this is what travels between tasks."""
-    ended = ~F.col("reason").isin([outcome.value for outcome in NOT_ENDED])
-    about = _is(*_ONCE_PER_EVENT, Kind.DELIVER) | (_is(Kind.OUTCOME) & ended)
     named = F.coalesce("guarantee", F.when(_is(Kind.MATCH), F.col("reason")))
-    return tables.records.where(F.col("event").isNotNull() & about).select(
+    about = F.col("event").isNotNull() & _is(*_ONCE_PER_EVENT, Kind.DELIVER)
+    told = tables.records.where(about).select(
         "event",
         "subscription",
         "wall_us",
@@ -71,25 +66,20 @@ def _narrow(tables: Tables) -> DataFrame:
         _number_of_kind().alias("kind"),
         F.when(named.isNotNull(), (named == Guarantee.EFFECTIVELY_ONCE.value).cast("int")).alias("is_promised"),
     )
+    return told.unionByName(
+        ended_pairs(tables).withColumn("kind", F.lit(_NUMBERS[Kind.OUTCOME])), allowMissingColumns=True
+    )
 
 
 def _by_pair(rows: DataFrame) -> DataFrame:
     """Grouped by event and subscription; what is about the event alone has none."""
     wall_us, count = F.col("wall_us"), F.col("count")
-    publish, store, acknowledge, match, discharge, deliver, outcome = (
-        F.col("kind") == _NUMBERS[kind] for kind in _NUMBERS
-    )
+    publish, _, _, match, deliver, outcome = (F.col("kind") == _NUMBERS[kind] for kind in _NUMBERS)
     delivered_us = F.when(deliver, wall_us)
     return rows.groupBy("event", "subscription").agg(
         F.max("is_promised").alias("is_promised"),
         F.min(F.when(publish, wall_us)).alias("published_us"),
-        F.min(F.when(acknowledge, wall_us)).alias("acknowledged_us"),
-        F.max(F.when(acknowledge, count)).alias("acknowledged_count"),
-        F.min(F.when(store, wall_us)).alias("stored_us"),
-        F.min(F.when(store, count)).alias("stored_least"),
-        F.max(F.when(store, count)).alias("stored_most"),
         F.max(F.when(match, count)).alias("matched"),
-        F.max(discharge).alias("is_discharged"),
         F.min(delivered_us).alias("first_us"),
         F.max(delivered_us).alias("last_us"),
         F.max(outcome).alias("is_ended"),
@@ -99,8 +89,8 @@ def _by_pair(rows: DataFrame) -> DataFrame:
 def _by_event(pairs: DataFrame) -> DataFrame:
     is_delivered = F.col("last_us").isNotNull()
     is_ended = F.col("is_ended") & ~is_delivered
-    greatest = ("is_promised", "acknowledged_count", "stored_most", "matched", "is_discharged", "last_us")
-    least = ("published_us", "acknowledged_us", "stored_us", "stored_least", "first_us")
+    greatest = ("is_promised", "matched", "last_us")
+    least = ("published_us", "first_us")
     return pairs.groupBy("event").agg(
         *(F.max(name).alias(name) for name in greatest),
         *(F.min(name).alias(name) for name in least),

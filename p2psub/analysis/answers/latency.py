@@ -23,6 +23,7 @@ from p2psub.model.records import Kind
 
 ALL: Final = "all"
 STABLE: Final = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
+"""The reason of the `verdict` record from which on a subscription stands everywhere."""
 
 
 def latency(tables: Tables, known: DataFrame | None = None) -> DataFrame:

@@ -1,48 +1,12 @@
-"""Who ruled when: the reigns of every cluster, and the times between them in which nobody did."""
+"""Who ruled when: the reigns of every cluster in order, and the times between them in which nobody did."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from p2psub.analysis.reigns import reigns
 from p2psub.analysis.tables import Tables
-from p2psub.model.records import Kind
-
-BEGINS = "super_node"
-
-
-def reigns(tables: Tables) -> DataFrame:
-    """One row per reign: cluster, epoch_counter, process, node, began_us, ended_us, end.
-
-    `end` is the reason of the `role` record that ended it, else `closed` or `cut`: then it lasted until the last
-    record of its process.
-    """
-    own = Window.partitionBy("process").orderBy("sequence")
-    roles = tables.of(Kind.ROLE).select(
-        "cluster",
-        "epoch_counter",
-        "process",
-        "node",
-        "reason",
-        F.col("wall_us").alias("began_us"),
-        F.lead("wall_us").over(own).alias("next_us"),
-        F.lead("reason").over(own).alias("next_reason"),
-    )
-    process = tables.processes.select("process", "last_us", "is_closed")
-    unsaid = F.when(F.col("is_closed"), "closed").otherwise("cut")
-    return (
-        roles.where(F.col("reason") == BEGINS)
-        .join(F.broadcast(process), "process", "left")
-        .select(
-            "cluster",
-            "epoch_counter",
-            "process",
-            "node",
-            "began_us",
-            F.coalesce("next_us", "last_us").alias("ended_us"),
-            F.coalesce("next_reason", unsaid).alias("end"),
-        )
-    )
 
 
 def timeline(tables: Tables) -> DataFrame:

@@ -19,8 +19,8 @@ from p2psub.analysis.audits import (
     sequences,
     spreading,
 )
-from p2psub.analysis.audits.terms import Terms
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import Terms
 
 
 class Audit(NamedTuple):

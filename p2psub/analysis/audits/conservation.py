@@ -11,22 +11,22 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.doubts import Doubts, has_holes, is_hidden_after
+from p2psub.analysis.answers.casts import REPEATED
 from p2psub.analysis.audits.findings import Finding, finding, told
-from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
-from p2psub.analysis.debts import debts, discharges, held_back_pairs
+from p2psub.analysis.debts import debts, held_back_pairs
+from p2psub.analysis.doubts import ALWAYS_US, Doubts, has_holes, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
 REMEMBER_US = 120_000_000
 """For how long a cast is known (`CubeConfig.remember_ticks`)."""
-REPEATED = "cast_repeated"
 
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """What came in and cannot be told apart, and what went out and cannot be found."""
-    doubts, owed = terms.doubts_of(tables), debts(terms.acks_of(tables)).join(discharges(tables), ["event", "owed"])
+    doubts, owed = terms.doubts_of(tables), debts(terms.acks_of(tables)).where(F.col("discharged_us").isNotNull())
     if terms.pairs is None:
         matched = _matched_by_counts(tables, owed, doubts)
     else:
@@ -88,7 +88,7 @@ def _matched_by_counts(tables: Tables, let_go: DataFrame, doubts: Doubts) -> Fin
     beside = let_go.join(counted, "event", "left").fillna(0, ["known"])
     short = doubts.with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
     text = "{event} was let go of by its owners, though it was owed to %d subscriptions and has %d outcomes"
-    is_unknown = is_hidden_after(F.col("stored_us"))
+    is_unknown = is_hidden_after(F.col("began_us"))
     return finding(short, "conservation", text, "owed", "known", is_unknown=is_unknown)
 
 
@@ -99,7 +99,7 @@ def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: 
     beside = beside.join(F.broadcast(ends), process_of(F.col("subscription")) == F.col("_subscriber"))
     # What was owed to a process that has ended is owed to nobody.
     beside = beside.where(~F.col("is_closed") | (F.col("last_us") >= F.col("discharged_us")))
-    is_unknown = is_hidden_after(F.col("stored_us")) | ~F.col("is_closed")
+    is_unknown = is_hidden_after(F.col("began_us")) | ~F.col("is_closed")
     text = "{event} was let go of by its owners, though nothing says what became of it for {subscription}"
     return finding(doubts.with_hidden_in_ring(beside), "conservation", text, is_unknown=is_unknown)
 
@@ -112,6 +112,6 @@ def _untrue(tables: Tables, doubts: Doubts) -> Finding:
     untrue = said.join(given.unionByName(held_back_pairs(tables)), pair, "left_anti")
     untrue = untrue.join(F.broadcast(ended), "subscription", "left_anti")
     beside = doubts.with_hidden_of(untrue, process_of(F.col("subscription")))
-    is_unknown = is_hidden_after(F.lit(0))
+    is_unknown = is_hidden_after(F.lit(ALWAYS_US))
     text = "{process} was told that {event} was delivered to {subscription}, but nobody handed it over"
     return finding(beside, "conservation", text, is_unknown=is_unknown)

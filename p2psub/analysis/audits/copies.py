@@ -16,11 +16,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.doubts import Doubts, is_hidden_after, is_hidden_before
 from p2psub.analysis.audits.findings import Finding, finding, told
-from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
 from p2psub.analysis.debts import debts
+from p2psub.analysis.doubts import Doubts, is_hidden_after, is_hidden_before
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 COPIES = 3
@@ -46,10 +46,10 @@ def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[Finding]:
     beside = acked.select("event", F.struct("acked_us", "acked_ticks").alias("acked")).join(durable, "event")
     counted = beside.where(F.col("durable") <= F.col("acked")).groupBy("event").agg(F.count("*").alias("durable"))
     short = acked.join(counted, "event", "left").fillna(0, ["durable"])
-    short = short.where(F.col("copies").isNull() | (F.col("copies") > F.col("durable")) | F.col("owed").isNull())
+    short = short.where(F.col("copies").isNull() | (F.col("copies") > F.col("durable")) | F.col("stored_us").isNull())
     in_ring, anywhere = doubts.with_hidden_in_ring(short), doubts.with_hidden_anywhere(short)
     is_unknown = is_hidden_before(F.col("acked_us"))
-    is_stored = F.col("owed").isNotNull()
+    is_stored = F.col("stored_us").isNotNull()
     fewer = in_ring.where(is_stored & F.col("copies").isNotNull())
     text = "{event} was acknowledged with %d copies, %d were durable"
     never = "{event} was acknowledged, but no owner had stored it"
@@ -70,8 +70,6 @@ def _too_few(tables: Tables, acked: DataFrame, doubts: Doubts) -> Finding:
     enough = F.least(F.lit(COPIES), F.floor(F.count("*") / 2) + 1).alias("required")
     short = few.join(counted.agg(enough), "event").where(F.col("copies") < F.col("required"))
     # What owes nothing any more when its publisher asks again needs no copies.
-    let_go = tables.of(Kind.DISCHARGE).groupBy("event").agg(F.min("wall_us").alias("discharged_us"))
-    short = short.join(let_go, "event", "left")
     short = short.where(F.col("discharged_us").isNull() | (F.col("discharged_us") > F.col("acked_us")))
     is_unknown = is_hidden_before(F.col("acked_us"))
     text = "{event} was acknowledged with %d copies, its ring needs %d"
@@ -98,4 +96,4 @@ def _held_by_nobody(tables: Tables, acks: DataFrame, doubts: Doubts) -> Finding:
     let_go = tables.of(Kind.DISCHARGE).select("event")
     gone = debts(acks).join(let_go.unionByName(held), "event", "left_anti")
     text = "nobody let go of {event}, stored by {process}, and no peer that runs since holds it"
-    return finding(doubts.with_hidden_in_ring(gone), "S9", text, is_unknown=is_hidden_after(F.col("stored_us")))
+    return finding(doubts.with_hidden_in_ring(gone), "S9", text, is_unknown=is_hidden_after(F.col("began_us")))

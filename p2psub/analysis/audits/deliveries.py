@@ -10,10 +10,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.doubts import Doubts, has_holes, is_hidden_before
 from p2psub.analysis.audits.findings import Finding, finding, told
-from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
+from p2psub.analysis.doubts import Doubts, has_holes, is_hidden_before
 from p2psub.analysis.tables import Tables, process_of
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 _RECORD = ("event", "subscription", "process", "sequence", "wall_us")

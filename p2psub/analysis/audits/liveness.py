@@ -14,12 +14,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.doubts import is_hidden_after
+from p2psub.analysis.answers.latency import STABLE
 from p2psub.analysis.audits.findings import Finding, finding, told
-from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
 from p2psub.analysis.debts import debts, reached_pairs
-from p2psub.analysis.rematching import STABLE
+from p2psub.analysis.doubts import is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
 
@@ -59,7 +59,7 @@ def _never(tables: Tables, pairs: DataFrame, terms: Terms) -> Finding:
     beside = terms.doubts_of(tables).with_hidden_of(beside, process_of(F.col("subscription")))
     text = "{event}, stored by {process}, did not reach the stable subscription {subscription} within %.0f s"
     seconds = F.lit(terms.d_diff_us / 1_000_000)
-    return finding(beside, "liveness", text, seconds, is_unknown=is_hidden_after(F.col("stored_us")))
+    return finding(beside, "liveness", text, seconds, is_unknown=is_hidden_after(F.col("began_us")))
 
 
 def _first(tables: Tables, kind: Kind, name: str, which: Column) -> DataFrame:

@@ -1,9 +1,8 @@
 """S1, no loss: an acknowledged event reaches every subscription it was owed to, or the trace says why not.
 
-By counts (always): the `store` record behind the acknowledgement says how many subscriptions the event is owed to; the
-pairs handed over or ended otherwise are counted against it. A delivery that was not owed, to a late subscription by
-replay, can hide a loss here. Pair by pair (with `--rematch`): nothing hides, a stable subscription that an owner did
-not know of is found too (S1b), and each loss names its subscription.
+By counts: the answer about coverage, event by event. A delivery that was not owed, to a late subscription by replay,
+can hide a loss here. Pair by pair (with `--rematch`): nothing hides, a stable subscription that an owner did not know
+of is found too (S1b), and each loss names its subscription.
 
 What is not reached is called lost when an owner has let go of it (`discharge`) and no process from which the missing
 record could come is silent. Before the discharge it is still owed, which is no loss: the trace ends too early, or
@@ -20,11 +19,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.doubts import Doubts, is_hidden_after
+from p2psub.analysis.answers.coverage import coverage
 from p2psub.analysis.audits.findings import Finding, finding, told
-from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
-from p2psub.analysis.debts import debts, discharges, reached_pairs
+from p2psub.analysis.debts import debts, reached_pairs
+from p2psub.analysis.doubts import Doubts, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
@@ -33,28 +33,26 @@ NEVER_INSIDE_BUDGET = (Outcome.SPOOL_FULL.value, Outcome.UNREACHABLE.value)
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Losses, and outcomes that need a reason outside the trace."""
+    terms = terms._replace(acks=terms.acks_of(tables), doubts=terms.doubts_of(tables))
     owed, doubts = debts(terms.acks_of(tables)), terms.doubts_of(tables)
     if terms.pairs is None:
-        return told(tables, [_lost_by_counts(tables, owed, doubts), _outcomes(tables)])
+        covered = coverage(tables, terms) if terms.covered is None else terms.covered
+        return told(tables, [_lost_by_counts(covered, owed), _outcomes(tables)])
     lost = _lost_pairs(tables, owed, terms.pairs, doubts)
     return told(tables, [lost, _missed_by_stable(tables, owed, terms.pairs, doubts), _outcomes(tables)])
 
 
-def _lost_by_counts(tables: Tables, debts: DataFrame, doubts: Doubts) -> Finding:
-    reached = reached_pairs(tables).groupBy("event").agg(F.count("*").alias("reached"))
-    owed = debts.join(reached, "event", "left").fillna(0, ["reached"])
-    missing = owed.where(F.col("owed") > F.col("reached")).join(discharges(tables), ["event", "owed"], "left")
-    missing = doubts.with_hidden_anywhere(missing)
-    is_unknown = is_hidden_after(F.col("stored_us"))
-    judged = missing.where(is_unknown | F.col("discharged_us").isNotNull())
+def _lost_by_counts(covered: DataFrame, debts: DataFrame) -> Finding:
+    reached = (F.col("delivered") + F.col("ended")).alias("reached")
+    short = covered.where((F.col("lost") > 0) | (F.col("unknown") > 0)).select("event", "unknown", reached)
     text = "{event}, stored by {process}, was owed to %d subscriptions and is accounted for at %d"
-    return finding(judged, "S1", text, "owed", "reached", is_unknown=is_unknown)
+    return finding(short.join(debts, "event"), "S1", text, "owed", "reached", is_unknown=F.col("unknown") > 0)
 
 
 def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doubts) -> Finding:
     missing = pairs.where("is_owed").join(reached_pairs(tables), ["event", "subscription"], "left_anti")
-    beside = missing.join(debts, "event").join(discharges(tables), ["event", "owed"], "left")
-    is_hidden = is_hidden_after(F.col("stored_us"))
+    beside = missing.join(debts, "event")
+    is_hidden = is_hidden_after(F.col("began_us"))
     subscriber = process_of(F.col("subscription"))
     beside = doubts.with_hidden_of(beside, subscriber).withColumn("is_unknown", is_hidden)
     # Another outcome may be hidden at whoever held the event, unless somebody was told `delivered`.
@@ -75,7 +73,7 @@ def _missed_by_stable(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts
     missed = missed.join(reached_pairs(tables), ["event", "subscription"], "left_anti")
     beside = doubts.with_hidden_of(missed.join(debts, "event"), process_of(F.col("subscription")))
     text = "{process} acknowledged {event} without knowing of the stable subscription {subscription}, which missed it"
-    return finding(beside, "S1", text, is_unknown=is_hidden_after(F.col("stored_us")))
+    return finding(beside, "S1", text, is_unknown=is_hidden_after(F.col("began_us")))
 
 
 def _outcomes(tables: Tables) -> Finding:

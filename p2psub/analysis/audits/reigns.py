@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audits.findings import finding, told
-from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
 from p2psub.analysis.reigns import SUPER_NODE
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.doubts import Doubts, is_hidden_after, is_hidden_before
+from p2psub.analysis.answers.casts import BROADCAST
 from p2psub.analysis.audits.findings import Finding, finding, told
-from p2psub.analysis.audits.terms import NOTHING_TOLD, Terms
+from p2psub.analysis.doubts import Doubts, is_hidden_after, is_hidden_before
 from p2psub.analysis.reigns import reigns
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 CALM_US = 3_000_000
 """A cast in a settled cube is over by then; nothing may change in this span, the one before and the one after."""
-BROADCAST = "ChangePayload"
 
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
@@ -77,6 +77,6 @@ def _stirred(tables: Tables) -> DataFrame:
 
 def _clusters(tables: Tables) -> DataFrame:
     """How many clusters had a super-node throughout a span."""
-    spans = F.sequence(_span_of("begun_us"), _span_of("ended_us"))
+    spans = F.sequence(_span_of("began_us"), _span_of("ended_us"))
     during = reigns(tables).select("cluster", F.explode(spans).alias("span"))
     return during.distinct().groupBy("span").agg(F.count("*").alias("clusters"))

@@ -1,12 +1,15 @@
 """Where a trace is silent: the spans from which records of a process may be missing.
 
-    never closed            from its last record on, until the peer was started again, or for ever
+    never closed            from its last record on, until its peer was in a ring again, or for ever
     first record is not 1   until that record: older segments were discarded, or not handed in
-    numbers are missing     anywhere up to its last record
-    no record at all        at any time
+    segments discarded      until it entered a ring: a whole earlier start may be gone that nobody names
+    numbers are missing     anywhere up to its last record; a full disk (`trace_overflow`) shows here too
+    no record at all        at any time, until its peer was in a ring again
 
-Nothing that may lie in such a span is called lost, delivered or broken. A tail has no other end: a peer may have been
-idle for an hour and then have been killed with a second's records in memory.
+Nothing that may lie in such a span is called lost, delivered or broken. A span holds both its ends: within one
+microsecond only the ticks of a stamp say what was first. A tail has no other end: a peer may have been idle for an hour
+and then have been killed with a second's records in memory. It does not end with the next start, whose stamp is that of
+the own clock alone, and the one before may have followed others that are ahead; who has entered a ring has heard them.
 """
 
 from __future__ import annotations
@@ -22,10 +25,14 @@ from p2psub.model.records import Kind
 
 ALWAYS_US: Final = 0
 NEVER_US: Final = (1 << 63) - 1
+_NO_TIME_US: Final = -1
+
+DISCARDED: Final = "trace_discarded"
+"""The reason of the `drop` record by which a peer says that its oldest segments had to go."""
 
 
 class Span(NamedTuple):
-    """Between these instants records may be missing."""
+    """Between these instants records may be missing, and at them."""
 
     from_us: int
     until_us: int
@@ -35,7 +42,7 @@ class Span(NamedTuple):
         """The span that holds all of them; of none one that holds nothing."""
         several = list(spans)
         since, until = (span.from_us for span in several), (span.until_us for span in several)
-        return Span(min(since, default=NEVER_US), max(until, default=ALWAYS_US))
+        return Span(min(since, default=NEVER_US), max(until, default=_NO_TIME_US))
 
 
 _NOTHING: Final = Span.around([])
@@ -50,25 +57,26 @@ class Doubts(NamedTuple):
     of_process: dict[int, Span]
     of_ring: dict[str, Span]
     homeless: Span
-    """Of those who never said which ring they are in: it may be any."""
+    """Of those who never said which ring they are in, and of starts that are gone whole: it may be any."""
     anywhere: Span
 
     @classmethod
     def of(cls, tables: Tables) -> Doubts:
         """Read them out of the table of processes."""
-        of_process = {row.process: Span(row.from_us, row.until_us) for row in _hidden(tables).toLocalIterator()}
+        of_process = {row.process: Span(row.from_us, row.until_us) for row in _hidden(tables).collect()}
         rings: dict[int, list[str]] = {}
         if of_process:
             said = tables.of(Kind.RING, Kind.ROLE).where(F.col("cluster").isNotNull())
-            for row in said.select("process", "cluster").distinct().toLocalIterator():
+            for row in said.select("process", "cluster").distinct().collect():
                 rings.setdefault(row.process, []).append(row.cluster)
         by_ring: dict[str, list[Span]] = {}
         for process, span in of_process.items():
             for ring in rings.get(process, ()):
                 by_ring.setdefault(ring, []).append(span)
-        homeless = Span.around(span for process, span in of_process.items() if process not in rings)
+        gone = [Span(ALWAYS_US, row.until_us) for row in _gone(tables).collect()]
+        homeless = Span.around([*gone, *(span for process, span in of_process.items() if process not in rings)])
         of_ring = {ring: Span.around(spans) for ring, spans in by_ring.items()}
-        return cls(of_process, of_ring, homeless, Span.around(of_process.values()))
+        return cls(of_process, of_ring, homeless, Span.around([*gone, *of_process.values()]))
 
     def with_hidden_of(self, found: DataFrame, process: Column) -> DataFrame:
         """`hidden_from_us` and `hidden_until_us` of one process beside each row."""
@@ -86,12 +94,12 @@ class Doubts(NamedTuple):
 
 
 def is_hidden_after(at_us: Column) -> Column:
-    """Whether something that happened after an instant may be hidden."""
-    return F.col("hidden_until_us") > at_us
+    """Whether something that happened after an instant, or at it, may be hidden."""
+    return F.col("hidden_until_us") >= at_us
 
 
 def is_hidden_before(at_us: Column) -> Column:
-    """Whether something that happened before an instant may be hidden."""
+    """Whether something that happened before an instant, or at it, may be hidden."""
     return F.col("hidden_from_us") <= at_us
 
 
@@ -100,19 +108,37 @@ def has_holes() -> Column:
     return (F.col("records") == 0) | (F.col("missing") > 0) | (F.col("first_sequence") > 1)
 
 
+def is_whole() -> Column:
+    """Of a row of `processes`: whether nothing is missing."""
+    return F.col("is_closed") & ~has_holes()
+
+
+def _starts(tables: Tables) -> DataFrame:
+    """The processes, with the time at which each entered its first ring."""
+    entered = tables.of(Kind.RING).groupBy("process").agg(F.min("wall_us").alias("entered_us"))
+    return tables.processes.join(F.broadcast(entered), "process", "left")
+
+
 def _hidden(tables: Tables) -> DataFrame:
     later = Window.partitionBy("node").orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
-    restarted_us = F.min("first_us").over(later)
+    back_us = F.min("entered_us").over(later)
     # `greatest` passes over what is empty, so an end that never came must be said.
-    open_end = F.when(restarted_us.isNull(), F.lit(NEVER_US)).otherwise(F.greatest(restarted_us, F.col("last_us")))
+    open_end = F.when(back_us.isNull(), F.lit(NEVER_US)).otherwise(F.greatest(back_us, F.col("last_us")))
     until = (
         F.when(~F.col("is_closed"), open_end)
         .when(F.col("missing") > 0, F.col("last_us"))
         .when(F.col("first_sequence") > 1, F.col("first_us"))
     )
     since = F.when(has_holes(), F.lit(ALWAYS_US)).otherwise(F.col("last_us"))
-    spans = tables.processes.select("process", since.alias("from_us"), until.alias("until_us"))
+    spans = _starts(tables).select("process", since.alias("from_us"), until.alias("until_us"))
     return spans.where(F.col("until_us").isNotNull())
+
+
+def _gone(tables: Tables) -> DataFrame:
+    """Until when starts may have run of which discarding left nothing: the oldest segments go first."""
+    said = tables.of(Kind.DROP).where(F.col("reason") == DISCARDED).select("process").distinct()
+    until = F.when(F.col("first_sequence") > 1, F.col("first_us")).otherwise(F.coalesce("entered_us", F.lit(NEVER_US)))
+    return _starts(tables).join(F.broadcast(said), "process", "left_semi").select(until.alias("until_us"))
 
 
 def _beside(found: DataFrame, rows: Sequence[tuple[object, ...]], kind: str, key: Column, otherwise: Span) -> DataFrame:

@@ -1,4 +1,4 @@
-"""What an audit is told beside the trace."""
+"""What answers and audits are told beside the trace, so that it is found out once for all of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 
-from p2psub.analysis.audits.doubts import Doubts
 from p2psub.analysis.debts import acknowledged
+from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.tables import Tables
 
 D_DIFF_US: Final = 60_000_000
@@ -16,7 +16,7 @@ section 4 gives an outbox to become empty again after faults."""
 
 
 class Terms(NamedTuple):
-    """What is left out is found out by each audit for itself; who runs all of them does it once for all."""
+    """What is left out is found out by each for itself; who asks all of them does it once for all."""
 
     pairs: DataFrame | None = None
     """What `rematching.rematch` found; None without `--rematch`."""
@@ -24,6 +24,8 @@ class Terms(NamedTuple):
     acks: DataFrame | None = None
     """`debts.acknowledged`, kept."""
     doubts: Doubts | None = None
+    covered: DataFrame | None = None
+    """`answers.coverage.coverage`, kept, with numbers for names."""
 
     def acks_of(self, tables: Tables) -> DataFrame:
         """Acknowledged events with the storing behind them."""
