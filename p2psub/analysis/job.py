@@ -18,6 +18,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from p2psub.analysis.audits.catalogue import AUDITS, Audit
+from p2psub.analysis.audits.findings import told
 from p2psub.analysis.compacting import Compacted, compact, open_compacted
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts
@@ -77,8 +78,9 @@ def run_analysis(spark: SparkSession, orders: Orders, tell: Tell) -> Results:
         compacted = read_traces(spark, orders.directories, room / "traces")
         answers = _ask(compacted.tables, orders, room, tell)
         tell("adding up", 0, 1)
-        violations = spark.read.schema(VIOLATIONS).parquet(*(str(room / _room_of(audit)) for audit in AUDITS))
-        verdicts = gather_verdicts(keep(named(compacted.tables, violations), room / VIOLATIONS_ROOM))
+        found = spark.read.schema(VIOLATIONS).parquet(*(str(room / _room_of(audit)) for audit in AUDITS))
+        violations = named(compacted.tables, told(compacted.tables, found))
+        verdicts = gather_verdicts(keep(violations, room / VIOLATIONS_ROOM))
         figures = {**headline(compacted, answers), **verdicts.figures()}
         if out is not None:
             figures["report"] = str(out / REPORT)

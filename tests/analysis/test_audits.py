@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.audits import sequences
 from p2psub.analysis.audits.catalogue import AUDITS
+from p2psub.analysis.audits.findings import told
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.rematching import rematch
@@ -32,14 +33,14 @@ def all_found(tables: Tables, *, is_rematched: bool) -> list[Any]:
     acks = acknowledged(tables).persist()
     pairs = rematch(tables, acks).persist() if is_rematched else None
     terms = Terms(pairs, acks=acks, doubts=Doubts.of(tables))
-    found: list[Any] = []
+    found = []
     for audit in AUDITS:
         rows = audit.find(tables, terms)
         assert rows.schema == VIOLATIONS or rows.schema.simpleString() == VIOLATIONS.simpleString()
         several = rows.collect()
         assert {row.invariant for row in several} <= set(audit.promises)
         found += several
-    return found
+    return told(tables, tables.records.sparkSession.createDataFrame(found, VIOLATIONS)).collect()
 
 
 def compared(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
@@ -77,9 +78,9 @@ def test_sequences_tell_holes_silence_and_clocks_that_run_back(spark: SparkSessi
     trace.processes.remove(silent)
     early = whole.records[0].stamp
     whole.records[2] = msgspec.structs.replace(whole.records[2], stamp=early)
-    numbers = Numbers.of(trace.records)
+    numbers, tables = Numbers.of(trace.records), trace.tables(spark)
     found = {
-        (row.verdict, row.process, row.sequence): row.text for row in sequences.audit(trace.tables(spark)).collect()
+        (row.verdict, row.process, row.sequence): row.text for row in told(tables, sequences.audit(tables)).collect()
     }
     number = {process: numbers.processes[process.node, 1] for process in (whole, holed, honest, silent)}
     assert found == {

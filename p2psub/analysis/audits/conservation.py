@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.casts import REPEATED
-from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, held_back_pairs
 from p2psub.analysis.doubts import ALWAYS_US, Doubts, has_holes, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
@@ -31,10 +31,10 @@ def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
         matched = _matched_by_counts(tables, owed, doubts)
     else:
         matched = _matched_pairs(tables, owed, terms.pairs, doubts)
-    return told(tables, [*_received(tables), matched, _untrue(tables, doubts)])
+    return united([*_received(tables), matched, _untrue(tables, doubts)])
 
 
-def _received(tables: Tables) -> list[Finding]:
+def _received(tables: Tables) -> list[DataFrame]:
     arrived = tables.of(Kind.RECEIVE, Kind.DUPLICATE).where(
         F.col("cast").isNotNull() & ((F.col("kind") == Kind.RECEIVE.value) | (F.col("reason") == REPEATED))
     )
@@ -83,7 +83,7 @@ def _accounted(tables: Tables) -> DataFrame:
     return told_of.select("event", "subscription").distinct()
 
 
-def _matched_by_counts(tables: Tables, let_go: DataFrame, doubts: Doubts) -> Finding:
+def _matched_by_counts(tables: Tables, let_go: DataFrame, doubts: Doubts) -> DataFrame:
     counted = _accounted(tables).groupBy("event").agg(F.count("*").alias("known"))
     beside = let_go.join(counted, "event", "left").fillna(0, ["known"])
     short = doubts.with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
@@ -92,7 +92,7 @@ def _matched_by_counts(tables: Tables, let_go: DataFrame, doubts: Doubts) -> Fin
     return finding(short, "conservation", text, "owed", "known", is_unknown=is_unknown)
 
 
-def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: Doubts) -> Finding:
+def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: Doubts) -> DataFrame:
     missing = pairs.where("is_owed").join(_accounted(tables), ["event", "subscription"], "left_anti")
     beside = missing.join(let_go, "event")
     ends = tables.processes.select(F.col("process").alias("_subscriber"), "last_us", "is_closed")
@@ -104,7 +104,7 @@ def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: 
     return finding(doubts.with_hidden_in_ring(beside), "conservation", text, is_unknown=is_unknown)
 
 
-def _untrue(tables: Tables, doubts: Doubts) -> Finding:
+def _untrue(tables: Tables, doubts: Doubts) -> DataFrame:
     pair = ["event", "subscription"]
     said = tables.of(Kind.OUTCOME).where(F.col("reason") == Outcome.DELIVERED.value)
     given = tables.of(Kind.DELIVER).where(F.col("event").isNotNull()).select(*pair)

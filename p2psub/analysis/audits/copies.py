@@ -16,7 +16,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts
 from p2psub.analysis.doubts import Doubts, is_hidden_after, is_hidden_before
 from p2psub.analysis.tables import Tables
@@ -37,10 +37,10 @@ def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
     acked = acks.withColumns({name: F.col(column) for name, column in shown.items()})
     found = [*_stated(tables, acked, doubts), _too_few(tables, acked, doubts), _held_by_nobody(tables, acks, doubts)]
-    return told(tables, found)
+    return united(found)
 
 
-def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[Finding]:
+def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[DataFrame]:
     copies = tables.of(Kind.STORE, Kind.KEEP).groupBy("event", "node")
     durable = copies.agg(F.min(F.struct("wall_us", "ticks")).alias("durable"))
     beside = acked.select("event", F.struct("acked_us", "acked_ticks").alias("acked")).join(durable, "event")
@@ -61,7 +61,7 @@ def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[Finding]:
     ]
 
 
-def _too_few(tables: Tables, acked: DataFrame, doubts: Doubts) -> Finding:
+def _too_few(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
     few = acked.where(F.col("copies") < COPIES)
     seen_us = F.col("last_us") + F.when(F.col("is_closed"), 0).otherwise(SEEN_US)
     is_member = (F.col("joined_us") + SETTLED_US <= F.col("acked_us")) & (F.col("acked_us") <= seen_us)
@@ -88,7 +88,7 @@ def _members(tables: Tables) -> DataFrame:
     )
 
 
-def _held_by_nobody(tables: Tables, acks: DataFrame, doubts: Doubts) -> Finding:
+def _held_by_nobody(tables: Tables, acks: DataFrame, doubts: Doubts) -> DataFrame:
     starts = tables.processes.where(F.col("records") > 0)
     latest = starts.groupBy("node").agg(F.max_by("process", "incarnation").alias("process"))
     copies = tables.of(Kind.STORE, Kind.KEEP).select("process", "event")

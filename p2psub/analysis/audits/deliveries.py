@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.doubts import Doubts, has_holes, is_hidden_before
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
@@ -24,7 +24,7 @@ def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     found = [_twice(tables), *_against_publish(tables, terms.doubts_of(tables)), *_against_subscribe(tables)]
     if terms.pairs is not None:
         found.append(_unwanted(tables, terms.pairs))
-    return told(tables, found)
+    return united(found)
 
 
 def _delivered(tables: Tables) -> DataFrame:
@@ -32,7 +32,7 @@ def _delivered(tables: Tables) -> DataFrame:
     return tables.of(Kind.DELIVER).where(F.col("event").isNotNull() & F.col("subscription").isNotNull())
 
 
-def _twice(tables: Tables) -> Finding:
+def _twice(tables: Tables) -> DataFrame:
     """S2, one finding per pair, at the last of its records."""
     pairs = _delivered(tables).groupBy("event", "subscription")
     counted = pairs.agg(
@@ -45,7 +45,7 @@ def _twice(tables: Tables) -> Finding:
     return finding(counted.where(F.col("times") > 1), "S2", text, "times")
 
 
-def _against_publish(tables: Tables, doubts: Doubts) -> list[Finding]:
+def _against_publish(tables: Tables, doubts: Doubts) -> list[DataFrame]:
     published = tables.of(Kind.PUBLISH).where(F.col("event").isNotNull())
     digests = published.groupBy("event").agg(F.first("digest").alias("published_digest"), F.lit(True).alias("is_known"))
     delivered = _delivered(tables).select(*_RECORD, "digest")
@@ -61,7 +61,7 @@ def _against_publish(tables: Tables, doubts: Doubts) -> list[Finding]:
     ]
 
 
-def _against_subscribe(tables: Tables) -> list[Finding]:
+def _against_subscribe(tables: Tables) -> list[DataFrame]:
     """S3 by the subscriber's own order, in which no clock has a part."""
     asked = _first_of(tables, Kind.SUBSCRIBE, "asked")
     ended = _first_of(tables, Kind.UNSUBSCRIBE, "ended")
@@ -87,7 +87,7 @@ def _against_subscribe(tables: Tables) -> list[Finding]:
     ]
 
 
-def _wrong(suspect: DataFrame, is_wrong: Column, text: str) -> Finding:
+def _wrong(suspect: DataFrame, is_wrong: Column, text: str) -> DataFrame:
     return finding(suspect.where(is_wrong), "S3", text)
 
 
@@ -97,7 +97,7 @@ def _first_of(tables: Tables, kind: Kind, name: str) -> DataFrame:
     return own.groupBy("subscription").agg(F.min("sequence").alias(name))
 
 
-def _unwanted(tables: Tables, pairs: DataFrame) -> Finding:
+def _unwanted(tables: Tables, pairs: DataFrame) -> DataFrame:
     wrong = pairs.where(~F.col("is_wanted")).select("event", "subscription")
     delivered = _delivered(tables).select(*_RECORD).join(wrong, ["event", "subscription"], "left_semi")
     return finding(delivered, "S3", "{event} was handed over to {subscription}, whose filter does not want it")

@@ -1,14 +1,15 @@
 """What an audit hands back: one row per broken promise, with the records that show it and a sentence for a person.
 
-A sentence may speak of {process}, {event}, {subscription} and {cast}: they become names as everywhere in p2psub, the
-first 8 hex digits of the peer, its start, and the number there. Each %d or %s takes one more column.
+A sentence may speak of {process}, {event}, {subscription} and {cast}. `told` makes names of them as everywhere in
+p2psub: the first 8 hex digits of the peer, its start, and the number there. Names take joins, so whoever makes several
+audits does it once for all. Each %d or %s takes one more column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Final, NamedTuple
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
@@ -23,16 +24,9 @@ _SAID: Final = ("invariant", "verdict", "text")
 _NAMED: Final = ("process", "event", "subscription", "cast")
 
 
-class Finding(NamedTuple):
-    """Rows of `VIOLATIONS` whose sentences lack the names that they speak of."""
-
-    rows: DataFrame
-    sentence: str
-
-
 def finding(
     found: DataFrame, invariant: str, sentence: str, *columns: str | Column, is_unknown: Column | None = None
-) -> Finding:
+) -> DataFrame:
     """What is wrong with the rows of `found`; columns that it lacks stay empty."""
     verdict = F.lit(VIOLATED)
     if is_unknown is not None:
@@ -43,26 +37,28 @@ def finding(
         for field in VIOLATIONS.fields
         if field.name not in _SAID
     ]
-    rows = found.select(F.lit(invariant).alias("invariant"), verdict.alias("verdict"), text.alias("text"), *facts)
-    return Finding(rows, sentence)
+    return found.select(F.lit(invariant).alias("invariant"), verdict.alias("verdict"), text.alias("text"), *facts)
 
 
-def told(tables: Tables, findings: Sequence[Finding]) -> DataFrame:
-    """All findings of an audit, with names in their sentences."""
-    united = reduce(DataFrame.unionByName, [found.rows for found in findings])
+def united(findings: Sequence[DataFrame]) -> DataFrame:
+    """All findings of an audit, without names in their sentences."""
+    return reduce(DataFrame.unionByName, findings).select([field.name for field in VIOLATIONS.fields])
+
+
+def told(tables: Tables, findings: DataFrame) -> DataFrame:
+    """Findings of any audits, with names in their sentences."""
     name = F.concat(F.substring("id", 1, 8), F.lit("."), F.col("incarnation").cast("string")).alias("_name")
     peers = tables.processes.join(F.broadcast(tables.nodes), "node").select(F.col("process").alias("_of"), name)
     for what in _NAMED:
-        if any(f"{{{what}}}" in found.sentence for found in findings):
-            united = _with_name(united, F.broadcast(peers), what)
-    return united.select([field.name for field in VIOLATIONS.fields])
+        findings = _with_name(findings, F.broadcast(peers), what)
+    return findings
 
 
-def _with_name(united: DataFrame, peers: DataFrame, what: str) -> DataFrame:
+def _with_name(findings: DataFrame, peers: DataFrame, what: str) -> DataFrame:
     process, name = F.col(what), F.col("_name")
     if what != "process":
         number = F.col(what).bitwiseAND((1 << KEY_BITS) - 1).cast("string")
         process, name = process_of(F.col(what)), F.concat(F.col("_name"), F.lit("."), number)
     said = F.replace(F.col("text"), F.lit(f"{{{what}}}"), F.coalesce(name, F.lit("?")))
-    named = united.withColumn("_process", process).join(peers, F.col("_process") == F.col("_of"), "left")
+    named = findings.withColumn("_process", process).join(peers, F.col("_process") == F.col("_of"), "left")
     return named.withColumn("text", said).drop("_process", "_of", "_name")

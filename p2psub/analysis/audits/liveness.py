@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.latency import STABLE
-from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
 from p2psub.analysis.doubts import is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
@@ -29,7 +29,7 @@ def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     found = [_late(tables, terms.d_diff_us)]
     if terms.pairs is not None:
         found.append(_never(tables, terms.pairs, terms))
-    return told(tables, found)
+    return united(found)
 
 
 def _published(tables: Tables) -> DataFrame:
@@ -37,7 +37,7 @@ def _published(tables: Tables) -> DataFrame:
     return promised.select("event", F.col("wall_us").alias("published_us"))
 
 
-def _late(tables: Tables, d_diff_us: int) -> Finding:
+def _late(tables: Tables, d_diff_us: int) -> DataFrame:
     delivered = tables.of(Kind.DELIVER).where(F.col("event").isNotNull())
     delivered = delivered.select("event", "subscription", "process", "sequence", "wall_us")
     late = delivered.join(_published(tables), "event").where(F.col("wall_us") - F.col("published_us") > d_diff_us)
@@ -52,7 +52,7 @@ def _late(tables: Tables, d_diff_us: int) -> Finding:
     return finding(beside, "liveness", text, seconds)
 
 
-def _never(tables: Tables, pairs: DataFrame, terms: Terms) -> Finding:
+def _never(tables: Tables, pairs: DataFrame, terms: Terms) -> DataFrame:
     stable = pairs.where("is_stable").join(reached_pairs(tables), ["event", "subscription"], "left_anti")
     beside = stable.join(debts(terms.acks_of(tables)), "event").join(_published(tables), "event")
     beside = beside.where(F.col("published_us") + terms.d_diff_us <= F.col("over_us"))

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.coverage import coverage
-from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
 from p2psub.analysis.doubts import Doubts, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
@@ -37,19 +37,19 @@ def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     owed, doubts = debts(terms.acks_of(tables)), terms.doubts_of(tables)
     if terms.pairs is None:
         covered = coverage(tables, terms) if terms.covered is None else terms.covered
-        return told(tables, [_lost_by_counts(covered, owed), _outcomes(tables)])
+        return united([_lost_by_counts(covered, owed), _outcomes(tables)])
     lost = _lost_pairs(tables, owed, terms.pairs, doubts)
-    return told(tables, [lost, _missed_by_stable(tables, owed, terms.pairs, doubts), _outcomes(tables)])
+    return united([lost, _missed_by_stable(tables, owed, terms.pairs, doubts), _outcomes(tables)])
 
 
-def _lost_by_counts(covered: DataFrame, debts: DataFrame) -> Finding:
+def _lost_by_counts(covered: DataFrame, debts: DataFrame) -> DataFrame:
     reached = (F.col("delivered") + F.col("ended")).alias("reached")
     short = covered.where((F.col("lost") > 0) | (F.col("unknown") > 0)).select("event", "unknown", reached)
     text = "{event}, stored by {process}, was owed to %d subscriptions and is accounted for at %d"
     return finding(short.join(debts, "event"), "S1", text, "owed", "reached", is_unknown=F.col("unknown") > 0)
 
 
-def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doubts) -> Finding:
+def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doubts) -> DataFrame:
     missing = pairs.where("is_owed").join(reached_pairs(tables), ["event", "subscription"], "left_anti")
     beside = missing.join(debts, "event")
     is_hidden = is_hidden_after(F.col("began_us"))
@@ -67,7 +67,7 @@ def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doub
     return finding(judged, "S1", text, is_unknown=F.col("is_unknown"))
 
 
-def _missed_by_stable(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doubts) -> Finding:
+def _missed_by_stable(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doubts) -> DataFrame:
     """What is owed by the vector is judged above; here is what the owner acknowledged without knowing of it."""
     missed = pairs.where(F.col("is_stable") & ~F.col("is_owed"))
     missed = missed.join(reached_pairs(tables), ["event", "subscription"], "left_anti")
@@ -76,7 +76,7 @@ def _missed_by_stable(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts
     return finding(beside, "S1", text, is_unknown=is_hidden_after(F.col("began_us")))
 
 
-def _outcomes(tables: Tables) -> Finding:
+def _outcomes(tables: Tables) -> DataFrame:
     ended = tables.of(Kind.OUTCOME).where(F.col("reason").isin(*NEVER_INSIDE_BUDGET))
     text = "{event} for {subscription} ended as %s at {process}: more failed, or for longer, than S1 allows for"
     return finding(ended, "outcome", text, "reason", is_unknown=F.lit(True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.findings import finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.reigns import SUPER_NODE
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
@@ -26,4 +26,4 @@ def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
     shared = epochs.where(F.col("one") != F.col("other"))
     shared = shared.select("cluster", "epoch_counter", "last.wall_us", "last.process", "last.sequence")
     text = "{process} acts for %s under epoch %d, under which another process acts too"
-    return told(tables, [finding(shared, "S10", text, "cluster", "epoch_counter")])
+    return united([finding(shared, "S10", text, "cluster", "epoch_counter")])

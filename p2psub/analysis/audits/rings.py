@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.doubts import has_holes
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
@@ -24,10 +24,10 @@ JOIN_US = 60_000_000
 
 def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
     """Tables in two versions, and processes without a ring."""
-    return told(tables, [_two_tables(tables), _without_ring(tables)])
+    return united([_two_tables(tables), _without_ring(tables)])
 
 
-def _two_tables(tables: Tables) -> Finding:
+def _two_tables(tables: Tables) -> DataFrame:
     versions = tables.of(Kind.TABLE).groupBy("epoch_counter", "epoch_process", "count")
     odd = F.max(F.struct("copies", "process", "sequence", "wall_us")).alias("odd")
     sizes = versions.agg(F.min("copies").alias("fewest"), F.max("copies").alias("most"), odd)
@@ -36,7 +36,7 @@ def _two_tables(tables: Tables) -> Finding:
     return finding(two, "S8", text, "count", "most", "fewest")
 
 
-def _without_ring(tables: Tables) -> Finding:
+def _without_ring(tables: Tables) -> DataFrame:
     joined = tables.of(Kind.RING).select("process").distinct()
     lonely = tables.processes.where(~has_holes() & (F.col("last_us") - F.col("first_us") >= JOIN_US))
     lonely = lonely.join(joined, "process", "left_anti")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
@@ -20,10 +20,10 @@ ACCOUNTED = ("trace_overflow", "trace_discarded")
 
 def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
     """Holes, silence, and clocks that run back."""
-    return told(tables, [_holes(tables), _silent(tables), _backwards(tables)])
+    return united([_holes(tables), _silent(tables), _backwards(tables)])
 
 
-def _holes(tables: Tables) -> Finding:
+def _holes(tables: Tables) -> DataFrame:
     dropped = tables.of(Kind.DROP).where(F.col("reason").isin(*ACCOUNTED))
     # A discarded segment may be one of an earlier start of the peer, which cannot say so itself.
     said = dropped.groupBy("node").agg(F.sum("count").alias("said"))
@@ -38,12 +38,12 @@ def _holes(tables: Tables) -> Finding:
     return finding(beside, "trace", text, "gone", why, is_unknown=is_accounted)
 
 
-def _silent(tables: Tables) -> Finding:
+def _silent(tables: Tables) -> DataFrame:
     silent = tables.processes.where(F.col("records") == 0)
     return finding(silent, "trace", "others speak of {process}, of which there is no trace", is_unknown=F.lit(True))
 
 
-def _backwards(tables: Tables) -> Finding:
+def _backwards(tables: Tables) -> DataFrame:
     # The one question about neighbours in one order: no grouping answers it, so here a window is paid for.
     own = Window.partitionBy("process").orderBy("sequence")
     stamp = F.struct("wall_us", "ticks")

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.casts import BROADCAST
-from p2psub.analysis.audits.findings import Finding, finding, told
+from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.doubts import Doubts, is_hidden_after, is_hidden_before
 from p2psub.analysis.reigns import reigns
 from p2psub.analysis.tables import Tables
@@ -25,10 +25,10 @@ CALM_US = 3_000_000
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Changes stored or numbered twice, and broadcasts with the wrong number of transfers."""
-    return told(tables, [_stored_twice(tables), _numbered_twice(tables), _transfers(tables, terms.doubts_of(tables))])
+    return united([_stored_twice(tables), _numbered_twice(tables), _transfers(tables, terms.doubts_of(tables))])
 
 
-def _stored_twice(tables: Tables) -> Finding:
+def _stored_twice(tables: Tables) -> DataFrame:
     stored = tables.of(Kind.CHANGE).groupBy("process", "change")
     counted = stored.agg(
         F.count("*").alias("times"),
@@ -40,7 +40,7 @@ def _stored_twice(tables: Tables) -> Finding:
     return finding(counted.where(F.col("times") > 1), "S11", text, "change", "times")
 
 
-def _numbered_twice(tables: Tables) -> Finding:
+def _numbered_twice(tables: Tables) -> DataFrame:
     named = F.struct("subscription", "version", "advertised")
     last = F.max(F.struct("wall_us", "process", "sequence", "subscription")).alias("last")
     numbers = tables.of(Kind.NUMBER).groupBy("change").agg(F.min(named).alias("one"), F.max(named).alias("other"), last)
@@ -49,7 +49,7 @@ def _numbered_twice(tables: Tables) -> Finding:
     return finding(two, "S11", "the number %s names {subscription} and another change", "change")
 
 
-def _transfers(tables: Tables, doubts: Doubts) -> Finding:
+def _transfers(tables: Tables, doubts: Doubts) -> DataFrame:
     casts = tables.of(Kind.CAST).where(F.col("reason") == BROADCAST)
     casts = casts.select("cast", "process", "sequence", "wall_us", _span_of("wall_us").alias("span"))
     settled = casts.join(_stirred(tables), "span", "left_anti")
