@@ -24,8 +24,8 @@ _ACK: Final = ("wall_us", "ticks", "process", "sequence", "peer", "copies", "cou
 _STORE: Final = ("wall_us", "ticks", "process", "sequence", "count", "cluster", "guarantee")
 
 
-def acknowledged(tables: Tables) -> DataFrame:
-    """One row per acknowledged event: its first acknowledgement, and the storing that this speaks of.
+def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
+    """One row per acknowledged event, or per such event in `of`: its first acknowledgement, and the storing behind it.
 
     The storing is the one by the peer that the acknowledgement names, else the last before it, in the order of the
     hybrid clock, which extends "happened before". `process`, `sequence`, `stored_us` and `cluster` are of the `store`
@@ -38,6 +38,8 @@ def acknowledged(tables: Tables) -> DataFrame:
 
     Many ask for this: it is worth keeping.
     """
+    if of is not None:
+        tables = tables._replace(records=tables.records.join(F.broadcast(of), "event", "left_semi"))
     behind = F.struct(
         F.max(F.when(_is_store() & _is_before(), F.struct(_is_named(), "deed"))).alias("best"),
         (F.col("count") == F.min("ack.count")).alias("is_repeated"),

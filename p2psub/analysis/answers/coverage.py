@@ -45,7 +45,7 @@ def coverage(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
         F.col("acknowledged_us").isNotNull(), F.col("owed")
     )
     served = F.col("delivered") + F.col("ended")
-    asked = terms.doubts_of(tables).with_hidden_anywhere(events(tables, terms.acks_of(tables)))
+    asked = terms.doubts_of(tables).with_hidden_anywhere(events(tables, terms.acks))
     # Counts do not say whose record is missing, so it may be anybody's.
     judged = (
         asked.withColumn("in_doubt", is_hidden_after(F.col("began_us")))
