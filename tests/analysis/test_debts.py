@@ -138,6 +138,8 @@ def test_answers_and_audits_owe_the_same(spark: SparkSession) -> None:
     }
     assert found == ledger.debts
     assert all(covered[key].expected == owed for key, (_, owed) in stored.items())
+    alone = {row.event: row for row in coverage(tables).collect()}
+    assert alone == covered
     lost = {numbers.key(event) for event, debt in ledger.debts.items() if debt.lost}
     assert {row.event: row.verdict for row in losses.audit(tables, terms).collect()} == dict.fromkeys(lost, "violated")
     spark.catalog.clearCache()
