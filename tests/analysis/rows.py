@@ -106,6 +106,7 @@ def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:
         "version": None if subscribed is None else subscribed.version,
         "state": None if subscribed is None else subscribed.state.value,
         "subscribed": _json(said.get("subscribed")),
+        "advertised": _json(said.get("advertised")),
     }
     return tuple(row[name] for name in RECORDS.fieldNames())
 
