@@ -17,7 +17,7 @@ from p2psub.analysis.answers.latency import ALL, latency
 from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import Terms
-from p2psub.model.records import Kind
+from p2psub.model.records import UNTRACED, Kind
 
 
 class LatencyMs(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ def _latency(took: DataFrame) -> LatencyMs:
 
 
 def _counts(tables: Tables) -> dict[str, int]:
-    is_many = F.coalesce(F.col("reason") == "untraced", F.lit(False))
+    is_many = F.coalesce(F.col("reason") == UNTRACED, F.lit(False))
     is_published = F.col("kind") == Kind.PUBLISH.value
     times = F.when(is_many, F.col("count")).otherwise(1)
     counted = tables.of(Kind.PUBLISH, Kind.DELIVER).agg(

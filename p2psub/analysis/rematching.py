@@ -35,7 +35,7 @@ from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.tables import Tables
 from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
 from p2psub.model.changes import ChangeNumber, Stream, Vector
-from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, pinned_topics
+from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, pinned_topics
 from p2psub.model.records import Kind
 from p2psub.runtime.trace_files import decode_part
 
@@ -177,7 +177,7 @@ def read_register(tables: Tables) -> list[Wanted]:
         texts.setdefault(row.subscription, row.subscribed)
         if row.change is not None:
             number = decode_part(row.change, ChangeNumber)
-            is_active = row.state == SubscriptionState.ACTIVE.value
+            is_active = row.state == DeclarationState.ACTIVE.value
             changes.setdefault(row.subscription, []).append(Numbered(number.stream, number.n, row.version, is_active))
     split = splits(tables)
     stable_us = {key: whole_again(split, at_us) for key, at_us in _first(tables, Kind.VERDICT, STABLE).items()}

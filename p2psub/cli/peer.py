@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from p2psub.runtime.status import PeerStatus
 
 LOOK_EVERY_S = 0.2
-LOOK_WHEN_READY_S = 2.0
+LOOK_WHEN_READY_S = 5.0
 """A peer that is ready changes seldom, and a picture of it costs as much as a message."""
 
 

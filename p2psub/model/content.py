@@ -148,7 +148,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
         return (64 if self.seal is None else 640) + len(self.body)
 
 
-class SubscriptionState(enum.StrEnum):
+class DeclarationState(enum.StrEnum):
     """Active until its peer, or the end of its peer's lease, ends it."""
 
     ACTIVE = "active"
@@ -160,7 +160,7 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True, tag="wants"):
 
     id: SubscriptionId
     version: Natural
-    state: SubscriptionState
+    state: DeclarationState
     cluster: ClusterId
     filter: Filter
     replay: bool = False
@@ -178,7 +178,7 @@ class Advertisement(msgspec.Struct, frozen=True, array_like=True, tag="offers"):
 
     id: SubscriptionId
     version: Natural
-    state: SubscriptionState
+    state: DeclarationState
     cluster: ClusterId
     filter: Filter
     rate: Annotated[float, msgspec.Meta(gt=0, le=RATE_MAX)] = 1.0

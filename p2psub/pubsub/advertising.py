@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
-from p2psub.model.content import Advertisement, Event, SubscriptionState
+from p2psub.model.content import Advertisement, DeclarationState, Event
 from p2psub.model.effects import AdvertiseCommand, Reply, WithdrawCommand
 from p2psub.model.instants import SECOND_US
 from p2psub.model.messages.pubsub import Verdict
@@ -63,7 +63,7 @@ class Advertising:
 
     def advertise(self, command: AdvertiseCommand) -> None:
         id_, cluster = self._declaring.next_id(), self._declaring.cluster
-        record = Advertisement(id_, 1, SubscriptionState.ACTIVE, cluster, command.filter, command.rate)
+        record = Advertisement(id_, 1, DeclarationState.ACTIVE, cluster, command.filter, command.rate)
         self._step.record(Kind.ADVERTISE, advertised=record, reason="asked")
         declared = self._declaring.declare(record, partial(self._judged, command.number))
         self._offers[command.number] = _Offer(declared, compile_filter(record.filter), SECOND_US / record.rate)

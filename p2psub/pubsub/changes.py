@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from p2psub.model.batches import batches_of
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector, weight_of
 from p2psub.model.circle import is_in_arc
-from p2psub.model.content import Advertisement, Declaration, SubscriptionState, keys_of
+from p2psub.model.content import Advertisement, Declaration, DeclarationState, keys_of
 from p2psub.model.ids import Key, NodeId, Place, SubscriptionId
 from p2psub.model.vectors import vector_digest, vector_of
 
@@ -57,7 +57,7 @@ class ChangeSet:
             self._keys[record.id] = keys_of(record, self._shards)
             if isinstance(record, Advertisement):
                 self.advertised[record.id] = record
-                if record.state is SubscriptionState.ENDED:
+                if record.state is DeclarationState.ENDED:
                     del self.advertised[record.id]
 
     def holds(self, number: ChangeNumber) -> bool:
@@ -106,7 +106,7 @@ class ChangeSet:
     def active(self) -> Iterator[Declaration]:
         """Every standing declaration, in the order in which they became known."""
         for change in self._current.values():
-            if change.record.state is SubscriptionState.ACTIVE:
+            if change.record.state is DeclarationState.ACTIVE:
                 yield change.record
 
     def active_in_arc(self, low: Place, high: Place) -> list[Change]:
@@ -114,7 +114,7 @@ class ChangeSet:
         return [
             change
             for change in self._current.values()
-            if change.record.state is SubscriptionState.ACTIVE
+            if change.record.state is DeclarationState.ACTIVE
             and any(is_in_arc(low, key, high) for key in self._keys[change.record.id])
         ]
 

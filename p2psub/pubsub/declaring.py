@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Declaration, SubscriptionState
+from p2psub.model.content import Declaration, DeclarationState
 from p2psub.model.ids import ClusterId, Contact, SubscriptionId
 from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
@@ -33,12 +33,12 @@ class Declared:
     @property
     def is_active(self) -> bool:
         """Wanted still, and not refused."""
-        return self.record.state is SubscriptionState.ACTIVE and self.status is not VerdictStatus.REFUSED
+        return self.record.state is DeclarationState.ACTIVE and self.status is not VerdictStatus.REFUSED
 
     @property
     def is_over(self) -> bool:
         """Ended, everywhere."""
-        return self.is_announced and self.record.state is SubscriptionState.ENDED
+        return self.is_announced and self.record.state is DeclarationState.ENDED
 
 
 class Declaring:
@@ -70,9 +70,9 @@ class Declaring:
 
     def end(self, declared: Declared) -> None:
         """Ask for its end."""
-        self._renew(declared, SubscriptionState.ENDED)
+        self._renew(declared, DeclarationState.ENDED)
 
-    def _renew(self, declared: Declared, state: SubscriptionState) -> None:
+    def _renew(self, declared: Declared, state: DeclarationState) -> None:
         """Ask for the next version of a record."""
         record = declared.record
         cluster = self._election.cluster or record.cluster

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState
+from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import Notify, NotifyGap, Reply, SubscribeCommand, TookCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
@@ -58,20 +58,20 @@ class Delivery:
         self._given_order: deque[tuple[Micros, tuple[SubscriptionId, EventId]]] = deque()
 
     def active(self) -> tuple[SubscriptionId, ...]:
-        return tuple(i for i, w in self._wanted.items() if w.declared.record.state is SubscriptionState.ACTIVE)
+        return tuple(i for i, w in self._wanted.items() if w.declared.record.state is DeclarationState.ACTIVE)
 
     # Wanting
 
     def subscribe(self, command: SubscribeCommand) -> None:
         id_, cluster = self._declaring.next_id(), self._declaring.cluster
-        record = Subscription(id_, 1, SubscriptionState.ACTIVE, cluster, command.filter, command.replay)
+        record = Subscription(id_, 1, DeclarationState.ACTIVE, cluster, command.filter, command.replay)
         self._step.record(Kind.SUBSCRIBE, subscription=id_, subscribed=record)
         declared = self._declaring.declare(record, self._judged)
         self._wanted[id_] = _Wanted(declared, command.number, command.window)
 
     def unsubscribe(self, command: UnsubscribeCommand) -> None:
         wanted = self._wanted.get(command.subscription)
-        if wanted is None or wanted.declared.record.state is SubscriptionState.ENDED:
+        if wanted is None or wanted.declared.record.state is DeclarationState.ENDED:
             return
         self._step.record(Kind.UNSUBSCRIBE, subscription=command.subscription)
         wanted.command = command.number

@@ -15,7 +15,7 @@ from p2psub.config import PubSubConfig
 from p2psub.matching.growing import GrowingMatcher
 from p2psub.matching.matcher import Matcher, Wanted
 from p2psub.model.changes import Change
-from p2psub.model.content import Event, Subscription, SubscriptionState, keys_of
+from p2psub.model.content import DeclarationState, Event, Subscription, keys_of
 from p2psub.model.ids import ClusterId, Contact, Key, NodeId, SubscriptionId, key_of_shard
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexHeld, IndexTransfer, InterestStored, StoreInterest
@@ -47,14 +47,14 @@ class _Index:
                 return
             self._unfile(known)
         self.records[record.id] = record
-        if record.state is SubscriptionState.ACTIVE:
+        if record.state is DeclarationState.ACTIVE:
             for key in keys_of(record, self.shards):
                 if key not in self.matchers:
                     self.matchers[key] = GrowingMatcher()
                 self.matchers[key].add(record)
 
     def _unfile(self, record: Subscription) -> None:
-        if record.state is SubscriptionState.ACTIVE:
+        if record.state is DeclarationState.ACTIVE:
             for key in keys_of(record, self.shards):
                 self.matchers[key].remove(record.id)
                 if not len(self.matchers[key]):
@@ -164,7 +164,7 @@ class Interests:
     def _confirm(self, peer: Contact, store: StoreInterest, retained: int) -> None:
         record = store.change.record
         assert isinstance(record, Subscription)
-        granted = record.state is SubscriptionState.ENDED or self._policy.grants(record)
+        granted = record.state is DeclarationState.ENDED or self._policy.grants(record)
         stored = InterestStored(store.cluster, store.epoch, store.change.number, granted, retained)
         self._step.send(peer, stored)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
-from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, Timed
+from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, Timed
 from p2psub.model.digests import deed_id
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
@@ -228,7 +228,7 @@ class Owning:
 
     def replay(self, record: Subscription) -> int:
         """Owe a new subscription the retained events it matches (Hyper 3.1.1); returns how many."""
-        if record.state is not SubscriptionState.ACTIVE:
+        if record.state is not DeclarationState.ACTIVE:
             return 0
         events = self.recent.wanted(lambda event: matches(record.filter, event), self._step.now)
         owed = (Obligation(record.id, record.cluster),)

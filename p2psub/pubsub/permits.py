@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from p2psub.matching.limits import excess_of
-from p2psub.model.content import Declaration, Subscription, SubscriptionState, pinned_topics
+from p2psub.model.content import Declaration, DeclarationState, Subscription, pinned_topics
 from p2psub.model.ids import NodeId
 from p2psub.model.rights import Rights
 
@@ -38,4 +38,4 @@ class Permits:
         rights, topics = self.of(peer), pinned_topics(record.filter)
         is_wish = isinstance(record, Subscription)
         has_right = rights.may_subscribe(topics) if is_wish else rights.may_advertise(topics)
-        return None if has_right or record.state is SubscriptionState.ENDED else "no_right"
+        return None if has_right or record.state is DeclarationState.ENDED else "no_right"

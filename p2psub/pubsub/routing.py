@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psub.casts.cast import Casts, Summary
-from p2psub.model.content import Guarantee, SubscriptionState
+from p2psub.model.content import DeclarationState, Guarantee
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.messages.casts import EventPayload, EventSummary
@@ -86,7 +86,7 @@ class Routing:
         by_peer: dict[NodeId, list[SubscriptionId]] = {}
         for id_ in wanted:
             known = self._changes.current(id_)
-            if known is not None and known.record.state is SubscriptionState.ENDED:
+            if known is not None and known.record.state is DeclarationState.ENDED:
                 arriving.outcomes[id_] = Outcome.ENDED
             else:
                 # Also one we never heard of: its number may have died with its super-node. Its peer knows best.

@@ -15,7 +15,7 @@ import msgspec
 from p2psub.casts.cast import Casts, Summary
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
-from p2psub.model.content import Declaration, Subscription, SubscriptionState, pinned_topics
+from p2psub.model.content import Declaration, DeclarationState, Subscription, pinned_topics
 from p2psub.model.graycode import WHOLE, Prefix, covers
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
 from p2psub.model.messages.casts import ChangePayload, ChangeSummary
@@ -123,7 +123,7 @@ class Settlement:
         known = self._changes.current(record.id)
         if known is None or known.record.version < record.version:
             self._number(record, peer)
-        elif record.id in self._turned_down and record.state is SubscriptionState.ACTIVE:
+        elif record.id in self._turned_down and record.state is DeclarationState.ACTIVE:
             self._say(peer, record, VerdictStatus.REFUSED, ())
         elif known.record.version > record.version:
             self._say(peer, known.record, VerdictStatus.REFUSED, ())
@@ -164,7 +164,7 @@ class Settlement:
     def _end(self, record: Declaration, peer: Contact) -> None:
         if self.grants is not None and record.cluster == self.grants.cluster and self.is_complete:
             version = record.version + 1
-            self._number(msgspec.structs.replace(record, version=version, state=SubscriptionState.ENDED), peer)
+            self._number(msgspec.structs.replace(record, version=version, state=DeclarationState.ENDED), peer)
 
     # Learning
 
@@ -335,7 +335,7 @@ class Settlement:
 
     def _cast_done(self, own: _Own, summary: Summary) -> None:
         assert isinstance(summary, ChangeSummary)
-        if summary.refused and own.change.record.state is SubscriptionState.ACTIVE:
+        if summary.refused and own.change.record.state is DeclarationState.ACTIVE:
             self._turned_down[own.change.record.id] = None
             self._conclude(own, VerdictStatus.REFUSED, ())
             self._end(own.change.record, own.peer)

@@ -8,6 +8,7 @@ waits in the egress, where its order can still change.
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
@@ -50,7 +51,8 @@ class Link:
         self._queued: list[Transmit] = []
         self._leaving = 0
         self._weight = 0
-        self._woken = trio.Event()
+        self._idle = trio.lowlevel.ParkingLot()
+        self._sending = trio.CancelScope()
         now_s = trio.current_time()
         self._messages = TokenBucket(MESSAGES_PER_S_MAX, MESSAGES_PER_S_MAX, now_s)
         self._bytes = TokenBucket(BYTES_PER_S_MAX, BYTES_PER_S_MAX, now_s)
@@ -74,29 +76,33 @@ class Link:
     def transmit(self, effect: Transmit) -> None:
         """Put messages into the writer's queue; the egress has made sure that there is room."""
         self._queued.append(effect)
-        self._woken.set()
+        self._idle.unpark_all()
 
     async def write(self, ready: Callable[[LinkReady], None]) -> None:
         """Send what is queued, for ever."""
-        await self._send(self._greeted.answer)
-        while True:
-            if not self._queued:
-                self._woken = trio.Event()
-                await self._woken.wait()
-            batch, self._queued = self._queued, []
-            self._leaving = len(batch)
-            await self._send(
-                b"".join([part for effect in batch for part in self._frames(effect.messages, effect.stamp)])
-            )
-            self._leaving = 0
-            self._weight += sum([message.weight for effect in batch for message in effect.messages])
-            if self._weight >= CREDIT_BYTES // 2:
-                self._weight = 0
-                ready(LinkReady(self.peer.id, CREDIT_BYTES))
+        with self._sending:
+            await self._send(self._greeted.answer)
+            while True:
+                await self._send_queued(ready)
+        raise trio.TooSlowError
+
+    async def _send_queued(self, ready: Callable[[LinkReady], None]) -> None:
+        while not self._queued:
+            await self._idle.park()
+        batch, self._queued = self._queued, []
+        self._leaving = len(batch)
+        await self._send(b"".join([part for effect in batch for part in self._frames(effect.messages, effect.stamp)]))
+        self._leaving = 0
+        self._weight += sum([message.weight for effect in batch for message in effect.messages])
+        if self._weight >= CREDIT_BYTES // 2:
+            self._weight = 0
+            ready(LinkReady(self.peer.id, CREDIT_BYTES))
 
     async def _send(self, frames: bytes) -> None:
-        with trio.fail_after(FRAME_S_MAX):
-            await self._stream.send_all(frames)
+        # One scope for all that is ever sent: a deadline that is moved is cheaper than a scope for each.
+        self._sending.deadline = trio.current_time() + FRAME_S_MAX
+        await self._stream.send_all(frames)
+        self._sending.deadline = math.inf
         self.bytes_out += len(frames)
 
     async def read(self, hear: _Hear) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from p2psub.model.changes import ChangeNumber, Stream
-from p2psub.model.content import Event, Filter, Guarantee, Subscription, SubscriptionState, pinned_topics
+from p2psub.model.content import DeclarationState, Event, Filter, Guarantee, Subscription, pinned_topics
 from p2psub.model.ids import EventId, NodeId, SubscriptionId
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind, Record
@@ -23,12 +23,12 @@ class _Wanted:
 
     id: SubscriptionId
     filter: Filter
-    changes: list[tuple[Stream, int, int, SubscriptionState]] = field(default_factory=list)
+    changes: list[tuple[Stream, int, int, DeclarationState]] = field(default_factory=list)
 
     def is_active_under(self, vector: dict[Stream, int]) -> bool:
         """Whether the highest version that the vector holds is an active one."""
         known = [(version, state) for stream, n, version, state in self.changes if n <= vector.get(stream, 0)]
-        return bool(known) and max(known)[1] is SubscriptionState.ACTIVE
+        return bool(known) and max(known)[1] is DeclarationState.ACTIVE
 
 
 class _Register:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, pinned_topics
+from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, pinned_topics
 from p2psub.model.ids import ClusterId, NodeId, SubscriptionId
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
@@ -14,7 +14,7 @@ from sims.checkers.oracle import wants
 from sims.checkers.reigns import FAILOVER_HEARTBEATS
 from sims.checkers.rings import RING_IDEAL_HEARTBEATS
 
-_STABLE = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
+_STABLE = f"{VerdictStatus.STABLE} {DeclarationState.ACTIVE}"
 _NEVER_US = 1 << 62
 
 

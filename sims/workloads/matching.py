@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from p2psub.model.content import Event, Filter, Subscription, SubscriptionState, Value
+from p2psub.model.content import DeclarationState, Event, Filter, Subscription, Value
 from p2psub.model.ids import ClusterId, EventId, NodeId, Place, SubscriptionId
 
 NODE = NodeId(Place(bytes(20)))
@@ -27,7 +27,7 @@ class MatchingWorkload(Protocol):
 
 def subscription_of(number: int, wanted: Filter) -> Subscription:
     """The subscription of subscriber `number`."""
-    return Subscription(SubscriptionId(NODE, 1, number), 1, SubscriptionState.ACTIVE, CLUSTER, wanted)
+    return Subscription(SubscriptionId(NODE, 1, number), 1, DeclarationState.ACTIVE, CLUSTER, wanted)
 
 
 def event_of(number: int, attributes: dict[str, Value]) -> Event:

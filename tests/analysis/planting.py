@@ -25,13 +25,13 @@ from p2psub.model.changes import ChangeNumber, Stream, Vector
 from p2psub.model.clock import HybridClock
 from p2psub.model.content import (
     TOPIC,
+    DeclarationState,
     Event,
     Filter,
     Guarantee,
     Operator,
     Predicate,
     Subscription,
-    SubscriptionState,
     Value,
 )
 from p2psub.model.digests import content_hash
@@ -142,7 +142,7 @@ class Process:
         """A new subscription: to a topic, to everything (None), or by any filter."""
         id_ = SubscriptionId(*self._next(SubscriptionId))
         topical = Filter() if topic is None else Filter(((Predicate(TOPIC, Operator.EQUAL, topic),),))
-        subscription = Subscription(id_, 1, SubscriptionState.ACTIVE, self.cluster, wanted or topical)
+        subscription = Subscription(id_, 1, DeclarationState.ACTIVE, self.cluster, wanted or topical)
         self._trace.subscriptions[id_] = subscription
         self.record(Kind.SUBSCRIBE, subscription=id_, subscribed=subscription, **when)
         return id_

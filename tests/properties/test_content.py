@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from p2psub.model.content import (
     PINNED_TOPICS_MAX,
+    DeclarationState,
     Event,
     Filter,
     Guarantee,
@@ -17,7 +18,6 @@ from p2psub.model.content import (
     Operator,
     Predicate,
     Subscription,
-    SubscriptionState,
     Value,
     keys_of,
     pinned_topics,
@@ -57,7 +57,7 @@ def test_a_filter_takes_only_topics_that_it_pins(wanted: Filter, event: Event) -
 @given(FILTERS, EVENTS, st.integers(0, 2**40))
 def test_a_subscription_is_stored_where_its_events_look(wanted: Filter, event: Event, n: int) -> None:
     """Every matching event finds the subscription at its own key or at a wildcard shard."""
-    record = Subscription(SubscriptionId(NODE, 1, n), 1, SubscriptionState.ACTIVE, ClusterId("c"), wanted)
+    record = Subscription(SubscriptionId(NODE, 1, n), 1, DeclarationState.ACTIVE, ClusterId("c"), wanted)
     keys = keys_of(record, SHARDS)
     assert keys == keys_of(record, SHARDS)
     shards = {key_of_shard(shard) for shard in range(SHARDS)}
@@ -70,7 +70,7 @@ def test_a_subscription_is_stored_where_its_events_look(wanted: Filter, event: E
 def test_subscriptions_without_topic_use_every_shard() -> None:
     """The wildcard shards share the load."""
     records = [
-        Subscription(SubscriptionId(NODE, 1, n), 1, SubscriptionState.ACTIVE, ClusterId("c"), Filter())
+        Subscription(SubscriptionId(NODE, 1, n), 1, DeclarationState.ACTIVE, ClusterId("c"), Filter())
         for n in range(100)
     ]
     assert len({keys_of(record, SHARDS) for record in records}) == SHARDS

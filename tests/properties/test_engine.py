@@ -15,7 +15,7 @@ from p2psub.matching.growing import GrowingMatcher
 from p2psub.matching.linear import LinearMatcher
 from p2psub.matching.matcher import Wanted
 from p2psub.matching.sizes import Sizes
-from p2psub.model.content import Event, Filter, Moment, Operator, Predicate, Subscription, SubscriptionState, Value
+from p2psub.model.content import DeclarationState, Event, Filter, Moment, Operator, Predicate, Subscription, Value
 from p2psub.model.ids import ClusterId, EventId, NodeId, Place, SubscriptionId
 from tests.oracles.linear import matches
 
@@ -99,7 +99,7 @@ def event_of(random: Random) -> Event:
 
 def subscription(number: int, wanted: Filter, version: int = 1) -> Subscription:
     """A subscription with this number."""
-    return Subscription(SubscriptionId(NODE, 1, number), version, SubscriptionState.ACTIVE, ClusterId("c"), wanted)
+    return Subscription(SubscriptionId(NODE, 1, number), version, DeclarationState.ACTIVE, ClusterId("c"), wanted)
 
 
 def check(engine: GrowingMatcher, held: dict[SubscriptionId, Filter], events: list[Event]) -> None:

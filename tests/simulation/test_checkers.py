@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from p2psub.model.changes import ChangeNumber
-from p2psub.model.content import Advertisement, Event, Subscription, SubscriptionState
+from p2psub.model.content import Advertisement, DeclarationState, Event, Subscription
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus, Role
@@ -77,7 +77,7 @@ def test_nothing_is_owed_beyond_the_vector_or_after_the_end() -> None:
     unknown.entries.sort(key=lambda entry: entry[0])
     assert judge(evidence_of(unknown)).obligations == 0
     ended = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME, Kind.STORE))
-    over = msgspec.structs.replace(SUBSCRIPTION, version=2, state=SubscriptionState.ENDED)
+    over = msgspec.structs.replace(SUBSCRIPTION, version=2, state=DeclarationState.ENDED)
     ended.add(13 * H, Kind.NUMBER, 0, number=ChangeNumber(STREAM, 2), subscribed=over)
     ended.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=((STREAM, 2),), published=EVENT)
     ended.entries.sort(key=lambda entry: entry[0])
@@ -100,7 +100,7 @@ def test_second_hand_over_is_found() -> None:
 
 STRANGE = Event(EventId(node(4), 1, 9), "t", {})
 UNWANTED = Event(EventId(node(4), 1, 8), "other", {})
-UNASKED = Subscription(SubscriptionId(node(3), 1, 7), 1, SubscriptionState.ACTIVE, CLUSTER, SUBSCRIPTION.filter)
+UNASKED = Subscription(SubscriptionId(node(3), 1, 7), 1, DeclarationState.ACTIVE, CLUSTER, SUBSCRIPTION.filter)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_differing_change_sets_are_found() -> None:
 def test_advertisements_that_are_not_known_or_linger_are_found() -> None:
     """S9: at the super-node stands what running peers advertise, and else only what may be a dead process's."""
     ids = (UNASKED.id, UNASKED.id._replace(incarnation=9))
-    mine, gone = (Advertisement(id_, 1, SubscriptionState.ACTIVE, CLUSTER, UNASKED.filter) for id_ in ids)
+    mine, gone = (Advertisement(id_, 1, DeclarationState.ACTIVE, CLUSTER, UNASKED.filter) for id_ in ids)
     offering = status(3, active_advertisements=(mine,))
     for known, is_sound in (((), False), ((mine,), True), ((mine, gone), True)):
         statuses = planted(offering, status(0, advertised=known))

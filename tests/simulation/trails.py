@@ -6,7 +6,7 @@ from typing import Any
 
 from p2psub.config import NodeConfig
 from p2psub.model.changes import ChangeNumber, Stream
-from p2psub.model.content import TOPIC, Event, Filter, Operator, Predicate, Subscription, SubscriptionState
+from p2psub.model.content import TOPIC, DeclarationState, Event, Filter, Operator, Predicate, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Stamp
@@ -27,7 +27,7 @@ def node(n: int) -> NodeId:
 EPOCH = Epoch(1, node(0), 1)
 STREAM = Stream(CLUSTER, EPOCH)
 WANTED = Filter(((Predicate(TOPIC, Operator.EQUAL, "t"),),))
-SUBSCRIPTION = Subscription(SubscriptionId(node(3), 1, 1), 1, SubscriptionState.ACTIVE, CLUSTER, WANTED)
+SUBSCRIPTION = Subscription(SubscriptionId(node(3), 1, 1), 1, DeclarationState.ACTIVE, CLUSTER, WANTED)
 EVENT = Event(EventId(node(4), 1, 1), "t", {"x": 1})
 
 

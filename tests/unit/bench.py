@@ -14,13 +14,13 @@ from p2psub.model.changes import Change, ChangeNumber, Stream
 from p2psub.model.circle import is_in_arc
 from p2psub.model.content import (
     TOPIC,
+    DeclarationState,
     Event,
     Filter,
     Guarantee,
     Operator,
     Predicate,
     Subscription,
-    SubscriptionState,
     keys_of,
 )
 from p2psub.model.effects import Effect, Persist
@@ -110,7 +110,7 @@ def subscription_of(
     incarnation: int = 1,
 ) -> Subscription:
     """A subscription record."""
-    state = SubscriptionState.ACTIVE if is_active else SubscriptionState.ENDED
+    state = DeclarationState.ACTIVE if is_active else DeclarationState.ENDED
     id_ = SubscriptionId(node_at(subscriber), incarnation, sequence)
     return Subscription(id_, version, state, cluster, wanted, replay)
 

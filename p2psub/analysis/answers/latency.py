@@ -17,12 +17,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.answers.histograms import histogram, percentiles
 from p2psub.analysis.tables import Tables
-from p2psub.model.content import Guarantee, SubscriptionState
+from p2psub.model.content import DeclarationState, Guarantee
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
 
 ALL: Final = "all"
-STABLE: Final = f"{VerdictStatus.STABLE} {SubscriptionState.ACTIVE}"
+STABLE: Final = f"{VerdictStatus.STABLE} {DeclarationState.ACTIVE}"
 """The reason of the `verdict` record from which on a subscription stands everywhere."""
 
 

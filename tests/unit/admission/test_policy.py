@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from p2psub.admission.policy import AdmitAll
-from p2psub.model.content import Draft, Subscription, SubscriptionState
+from p2psub.model.content import DeclarationState, Draft, Subscription
 from p2psub.model.effects import PublishCommand, SubscribeCommand
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US
@@ -55,7 +55,7 @@ def test_refused_vote_makes_the_verdict_refused_and_numbers_an_end() -> None:
     assert sends[0] == Verdict(record.id, 1, VerdictStatus.REFUSED, ())
     assert isinstance(sends[1], StoreInterest)
     ended = sends[1].change.record
-    assert (ended.id, ended.version, ended.state) == (record.id, 2, SubscriptionState.ENDED)
+    assert (ended.id, ended.version, ended.state) == (record.id, 2, DeclarationState.ENDED)
     assert list(throne.cores.changes.active()) == []
     assert not [m for m in sends if isinstance(m, InterestStored)]
 

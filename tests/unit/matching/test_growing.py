@@ -8,7 +8,7 @@ import sys
 from p2psub.matching.growing import GrowingMatcher
 from p2psub.matching.linear import LinearMatcher
 from p2psub.matching.sizes import DEFAULTS
-from p2psub.model.content import Event, Filter, Operator, Predicate, Subscription, SubscriptionState
+from p2psub.model.content import DeclarationState, Event, Filter, Operator, Predicate, Subscription
 from p2psub.model.ids import ClusterId, EventId, NodeId, Place, SubscriptionId
 
 NODE = NodeId(Place(bytes(20)))
@@ -17,7 +17,7 @@ NODE = NodeId(Place(bytes(20)))
 def subscription(number: int) -> Subscription:
     """Wants events whose `a` is its number, or whose `b` is above it."""
     wanted = Filter(((Predicate("a", Operator.EQUAL, number % 50),), (Predicate("b", Operator.GREATER, number),)))
-    return Subscription(SubscriptionId(NODE, 1, number), 1, SubscriptionState.ACTIVE, ClusterId("c"), wanted)
+    return Subscription(SubscriptionId(NODE, 1, number), 1, DeclarationState.ACTIVE, ClusterId("c"), wanted)
 
 
 def test_growing_changes_nothing_for_the_owner() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from p2psub.matching.linear import LinearMatcher, matches
 from p2psub.matching.matcher import Matcher
-from p2psub.model.content import Event, Filter, Moment, Operator, Predicate, Subscription, SubscriptionState, Value
+from p2psub.model.content import DeclarationState, Event, Filter, Moment, Operator, Predicate, Subscription, Value
 from p2psub.model.ids import ClusterId, EventId, NodeId, Place, SubscriptionId
 from tests.oracles import linear as oracle
 
@@ -76,7 +76,7 @@ def want(*predicates: tuple[str, Operator, Value]) -> Filter:
 
 def subscription(n: int, wanted: Filter, version: int = 1) -> Subscription:
     """A subscription number `n`."""
-    return Subscription(SubscriptionId(NODE, 1, n), version, SubscriptionState.ACTIVE, ClusterId("c"), wanted)
+    return Subscription(SubscriptionId(NODE, 1, n), version, DeclarationState.ACTIVE, ClusterId("c"), wanted)
 
 
 @pytest.mark.parametrize("operator", Operator)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from p2psub.model.content import Advertisement, SubscriptionState
+from p2psub.model.content import Advertisement, DeclarationState
 from p2psub.model.effects import AdvertiseCommand, Reply, WithdrawCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import SECOND_US, Micros
@@ -33,7 +33,7 @@ from tests.unit.bench import (
 
 RULER = at(1)
 ID = SubscriptionId(node_at(64), 1, 1)
-ACTIVE, ENDED = SubscriptionState.ACTIVE, SubscriptionState.ENDED
+ACTIVE, ENDED = DeclarationState.ACTIVE, DeclarationState.ENDED
 
 
 class Advertiser:
@@ -57,7 +57,7 @@ class Advertiser:
         return self.core.keeps_rate(event_of(topic, 1))
 
 
-def record(version: int = 1, state: SubscriptionState = ACTIVE) -> Advertisement:
+def record(version: int = 1, state: DeclarationState = ACTIVE) -> Advertisement:
     """The advertisement as it is told."""
     return Advertisement(ID, version, state, CLUSTER, on_topic("x"), 10.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.model.content import Event, Guarantee, Subscription, SubscriptionState, Timed
+from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, Timed
 from p2psub.model.effects import (
     Notify,
     NotifyGap,
@@ -41,7 +41,7 @@ from tests.unit.bench import (
 
 RULER, OWNER = at(1), at(32)
 ID = SubscriptionId(node_at(64), 1, 1)
-ACTIVE, ENDED = SubscriptionState.ACTIVE, SubscriptionState.ENDED
+ACTIVE, ENDED = DeclarationState.ACTIVE, DeclarationState.ENDED
 
 
 class Subscriber:
@@ -85,7 +85,7 @@ class Subscriber:
         return [event.id.sequence for notify in effects_of(self.step, Notify) for event in notify.events]
 
 
-def record(version: int = 1, state: SubscriptionState = ACTIVE) -> Subscription:
+def record(version: int = 1, state: DeclarationState = ACTIVE) -> Subscription:
     """The subscription as it is asked for."""
     return Subscription(ID, version, state, CLUSTER, on_topic("x"), replay=True)
 

@@ -12,11 +12,11 @@ from p2psub.model.changes import Stream
 from p2psub.model.content import (
     FILTER_BYTES_MAX,
     Advertisement,
+    DeclarationState,
     Filter,
     Operator,
     Predicate,
     Subscription,
-    SubscriptionState,
 )
 from p2psub.model.effects import Persist
 from p2psub.model.graycode import WHOLE
@@ -216,7 +216,7 @@ def test_new_process_of_a_member_ends_the_subscriptions_of_the_old_one() -> None
     assert list(throne.cores.changes.active()) == [newer, foreign]
     current = throne.cores.changes.current(RECORD.id)
     assert current is not None
-    assert (current.record.version, current.record.state) == (2, SubscriptionState.ENDED)
+    assert (current.record.version, current.record.state) == (2, DeclarationState.ENDED)
 
 
 def test_peer_that_is_not_heard_loses_its_subscriptions_after_its_lease() -> None:
@@ -406,7 +406,7 @@ def test_heavy_changes_are_streamed_a_few_at_a_time() -> None:
 # Advertisements
 
 
-def advertisement(state: SubscriptionState = SubscriptionState.ACTIVE, version: int = 1) -> Advertisement:
+def advertisement(state: DeclarationState = DeclarationState.ACTIVE, version: int = 1) -> Advertisement:
     """What the member at 64 will publish."""
     return Advertisement(RECORD.id, version, state, CLUSTER, on_topic(TOPIC), 5.0)
 
@@ -434,7 +434,7 @@ def test_advertisement_ends_as_a_subscription_does() -> None:
     assert throne.cores.changes.advertised == {}
     throne.subscribe(64, advertisement(version=3))
     assert list(throne.cores.changes.advertised) == [RECORD.id]
-    throne.subscribe(64, advertisement(SubscriptionState.ENDED, 4))
+    throne.subscribe(64, advertisement(DeclarationState.ENDED, 4))
     assert throne.cores.changes.advertised == {}
 
 

@@ -16,13 +16,13 @@ from msgspec import inspect as mi
 from p2psub.errors import MalformedMessage, PeerFault
 from p2psub.model.content import (
     Advertisement,
+    DeclarationState,
     Event,
     Filter,
     Moment,
     Operator,
     Predicate,
     Subscription,
-    SubscriptionState,
     Timed,
 )
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Place, SubscriptionId
@@ -214,7 +214,7 @@ def test_the_densest_batch_is_bounded() -> None:
 def test_content_larger_than_anybody_may_make_it_is_refused(size: int) -> None:
     """An event or a filter, wherever in a message: others would have to keep it, copy it and carry it on."""
     wanted = Filter(((Predicate("a", Operator.EQUAL, "x" * size),),))
-    record = Subscription(SubscriptionId(NODE, 1, 1), 1, SubscriptionState.ACTIVE, ClusterId("c"), wanted)
+    record = Subscription(SubscriptionId(NODE, 1, 1), 1, DeclarationState.ACTIVE, ClusterId("c"), wanted)
     for message in (event_with(a="x" * size), Declare(record)):
         payload = encode_batch([message], STAMP)
         if size < CONTENT_BYTES_MAX:

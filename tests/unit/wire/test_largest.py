@@ -13,12 +13,12 @@ from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
 from p2psub.model.content import (
     EVENT_BYTES_MAX,
     FILTER_BYTES_MAX,
+    DeclarationState,
     Event,
     Filter,
     Operator,
     Predicate,
     Subscription,
-    SubscriptionState,
     Timed,
 )
 from p2psub.model.graycode import Prefix
@@ -66,7 +66,7 @@ RING = tuple(contact(n) for n in range(64))
 TIMED = Timed(Event(EventId(node(1), BIG, BIG), "t" * 1024, {"a": "x" * EVENT_BYTES_MAX}), Micros(BIG))
 MISSED = tuple(Missed(sub, node(1), BIG, BIG) for sub in SUBS[:2000])
 WANTED = Filter(((Predicate("a", Operator.EQUAL, "x" * (FILTER_BYTES_MAX - 64)),),))
-RECORD = Subscription(SUBS[0], BIG, SubscriptionState.ACTIVE, NAME, WANTED)
+RECORD = Subscription(SUBS[0], BIG, DeclarationState.ACTIVE, NAME, WANTED)
 CHANGE = Change(ChangeNumber(VECTOR[0][0], BIG), RECORD)
 CHANGES = (CHANGE,)
 """What one message carries of the heaviest filters: the sender counts bytes, see `batches_of`."""

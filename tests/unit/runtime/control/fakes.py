@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from p2psub.matching.faults import FilterError
-from p2psub.model.content import Advertisement, Draft, Event, Filter, Operator, Predicate, SubscriptionState, Value
+from p2psub.model.content import Advertisement, DeclarationState, Draft, Event, Filter, Operator, Predicate, Value
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId, digest_of
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
@@ -39,7 +39,7 @@ def advertisement(number: int, topic: str, rate: float) -> Advertisement:
     """What somebody says of a topic."""
     offered = Filter(((Predicate("topic", Operator.EQUAL, topic),),))
     name = SubscriptionId(node_id("ann"), 5, number)
-    return Advertisement(name, 1, SubscriptionState.ACTIVE, ClusterId("blue"), offered, rate)
+    return Advertisement(name, 1, DeclarationState.ACTIVE, ClusterId("blue"), offered, rate)
 
 
 EPOCH = Epoch(3, node_id("queen"), 2)
