@@ -58,6 +58,7 @@ class Roles:
         elif self._election.super_node is not None:
             if is_beat:
                 self._report(self._election.super_node)
+                self._cores.antientropy.beat(self._election.super_node)
         elif self._is_my_turn():
             self._take_over()
         else:

@@ -75,6 +75,7 @@ class Ruling:
             grants.quarantine_until_us = Micros(self._step.now + grants.lease_us)
         self.grants = grants
         self._incomplete_ticks = 0
+        cores.antientropy.inherit()
         cores.settlement.reign(grants, is_complete)
 
     def rise_above(self, epoch: Epoch) -> None:
@@ -92,9 +93,9 @@ class Ruling:
                 self._step.send(contact, self._cores.election.announcement())
 
     def end(self, successor: Contact) -> None:
-        """Step down; what we numbered must not be lost with our reign."""
+        """Step down."""
         self._stop()
-        self._cores.antientropy.offer(successor)
+        self._cores.antientropy.bequeath(successor)
 
     def _stop(self) -> None:
         cores = self._cores

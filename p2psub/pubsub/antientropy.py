@@ -29,10 +29,25 @@ class AntiEntropy:
         self._config = config
         self._changes = changes
         self._settlement = settlement
+        self._has_legacy = False
 
     def offer(self, peer: Contact) -> None:
         """Show what we hold; the peer answers with what we lack."""
         self._step.send(peer, VectorOffer(self._changes.as_vector()))
+
+    def bequeath(self, successor: Contact) -> None:
+        """What we numbered must not be lost with our reign, and the successor may be out of sight when it ends."""
+        self._has_legacy = True
+        self.offer(successor)
+
+    def inherit(self) -> None:
+        """We rule again: there is nobody else to give it to."""
+        self._has_legacy = False
+
+    def beat(self, super_node: Contact) -> None:
+        """Show what is left of our reign again, until who rules now has all of it."""
+        if self._has_legacy:
+            self.offer(super_node)
 
     def on_cube_report(self, peer: Contact, report: CubeReport) -> None:
         if report.vector != self._changes.digest:
@@ -54,6 +69,8 @@ class AntiEntropy:
             self._settlement.is_complete |= batch.complete
         if self._changes.missing_in(dict(batch.vector), 1):
             self._give(peer, batch.vector)
+        else:
+            self._has_legacy = False
 
     def _give(self, peer: Contact, vector: Vector) -> None:
         changes = self._changes.batch_for(dict(vector), self._config.batch_changes_max)

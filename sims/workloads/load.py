@@ -19,5 +19,5 @@ class Load:
     retain_us: int = 20_000_000
     at_most_once_share: float = 0.05
     slow_share: float = 0.1
-    advertised_per_second: float = 0.2
+    advertised_per_second: float = 0.0
     """Advertise and withdraw together."""

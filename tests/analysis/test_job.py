@@ -76,7 +76,7 @@ def test_a_loss_is_found_told_and_shown(tmp_path: Path) -> None:
     page = (out / "report.html").read_text()
     assert page.count("<svg") == 6
     assert losses[0]["text"] in page
-    assert "schema version 9, newer than 1" in page
+    assert "schema version 9, newer than 2" in page
     assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables"}
 
 

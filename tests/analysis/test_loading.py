@@ -62,8 +62,8 @@ def test_what_is_no_sound_segment_is_skipped_and_named(spark: SparkSession, tmp_
         name._replace(first=102).file_name: "begins with another record than its name says",
         name._replace(first=103).file_name: "1 of 1 lines are no records: truncated or damaged",
         name._replace(first=104).file_name: "a directory with the name of a file",
-        name._replace(version=0).file_name: "schema version 0, older than 1, which this p2psub reads",
-        name._replace(version=2).file_name: "schema version 2, newer than 1, which this p2psub reads",
+        name._replace(version=0).file_name: "schema version 0, older than 2, which this p2psub reads",
+        name._replace(version=3).file_name: "schema version 3, newer than 2, which this p2psub reads",
         "notes.ndjson": "not the name of a segment",
         "notes.txt": "not the name of a segment",
         f"{first.name}.gz": "not the name of a segment",
@@ -113,7 +113,7 @@ def test_where_there_is_nothing_to_read_the_error_says_where_to_look(tmp_path: P
     with pytest.raises(NoTraces, match="DATA/traces"):
         find_sources([tmp_path])
     (tmp_path / "0123456789-1-000000000001.v7.ndjson").write_text("{}")
-    with pytest.raises(NoTraces, match="schema version 7, newer than 1"):
+    with pytest.raises(NoTraces, match="schema version 7, newer than 2"):
         find_sources([tmp_path])
 
 

@@ -34,6 +34,9 @@ RINGS_PART = Scenario(
 
 LONE_RING_PARTS = replace(RINGS_PART, clusters=1)
 """The same with one ring, which no other cluster can tell of its other half."""
+LONE_RING_ADVERTISES = replace(LONE_RING_PARTS, load=replace(LONE_RING_PARTS.load, advertised_per_second=0.2))
+"""What a half calls stable there, no other cluster knows."""
+
 
 RINGS_PART_AND_FALL = Scenario(
     clusters=2,

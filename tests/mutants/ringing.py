@@ -10,7 +10,8 @@ from p2psub.node.ruling import Ruling
 from p2psub.overlay.election import Election
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
-from tests.mutants.hostile import LONE_RING_PARTS, OWNERS_FALL, RINGS_PART, SMALL_RINGS
+from p2psub.pubsub.antientropy import AntiEntropy
+from tests.mutants.hostile import LONE_RING_ADVERTISES, LONE_RING_PARTS, OWNERS_FALL, RINGS_PART, SMALL_RINGS
 from tests.mutants.mutant import mutant
 
 RING = ("S8", "bound:ring_ideal")
@@ -64,6 +65,12 @@ def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     """Rule: a split ring and a split reign find each other through remembered contacts. Here nobody looks."""
     patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)
     patch.setattr(Ruling, "_probe_for_other_reign", lambda self: None)
+
+
+@mutant("S9", on=LONE_RING_ADVERTISES)
+def offers_its_legacy_once(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a deposed super-node shows what it numbered until its successor has it. Here once, seen or not."""
+    patch.setattr(AntiEntropy, "beat", lambda self, super_node: None)
 
 
 @mutant(*RING, "S1", "S10", on=RINGS_PART)

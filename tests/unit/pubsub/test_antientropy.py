@@ -124,3 +124,28 @@ def test_every_offer_is_answered() -> None:
     assert (to, batch.changes, batch.vector) == (at(20), (), one.changes.as_vector())
     other.antientropy.on_change_batch(at(10), batch)
     assert sent(other.step) == []
+
+
+def test_a_deposed_super_node_offers_until_its_successor_has_everything() -> None:
+    """Whatever of it is lost; then it is silent."""
+    deposed, successor = holder(1, *numbered(1, 7)), holder(2, *numbered(2, 2))
+    deposed.antientropy.bequeath(successor.step.me)
+    for _ in range(3):
+        assert sent(deposed.step), "the successor is out of sight: all of it is lost"
+        deposed.antientropy.beat(successor.step.me)
+    talk(deposed, successor)
+    assert successor.changes.as_vector() == deposed.changes.as_vector()
+    deposed.antientropy.beat(successor.step.me)
+    talk(deposed, successor)
+    deposed.antientropy.beat(successor.step.me)
+    assert not sent(deposed.step)
+
+
+def test_who_rules_again_has_nobody_to_leave_its_changes_to() -> None:
+    """It holds them itself."""
+    deposed, successor = holder(1, *numbered(1, 1)), holder(2)
+    deposed.antientropy.bequeath(successor.step.me)
+    deposed.antientropy.inherit()
+    sent(deposed.step)
+    deposed.antientropy.beat(successor.step.me)
+    assert not sent(deposed.step)
