@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.sources import NoTraces, find_sources
+from p2psub.model.records import SCHEMA_VERSION
 from p2psub.runtime.trace_files import Segment
 from tests.analysis.planting import Planting
 
@@ -42,7 +43,7 @@ def test_what_is_no_sound_segment_is_skipped_and_named(spark: SparkSession, tmp_
         here / name._replace(first=102).file_name: first.read_bytes(),
         here / name._replace(first=103).file_name: b'{"event": [1, 2], "kind": "keep"}\n',
         here / name._replace(version=0).file_name: first.read_bytes(),
-        here / name._replace(version=2).file_name: b'{"kind": "of the future"}\n',
+        here / name._replace(version=SCHEMA_VERSION + 1).file_name: b'{"kind": "of the future"}\n',
         here / "notes.ndjson": b'{"kind": "note"}\n',
         here / "notes.txt": b"read me",
         here / f"{first.name}.gz": gzip.compress(first.read_bytes()),
@@ -62,8 +63,10 @@ def test_what_is_no_sound_segment_is_skipped_and_named(spark: SparkSession, tmp_
         name._replace(first=102).file_name: "begins with another record than its name says",
         name._replace(first=103).file_name: "1 of 1 lines are no records: truncated or damaged",
         name._replace(first=104).file_name: "a directory with the name of a file",
-        name._replace(version=0).file_name: "schema version 0, older than 2, which this p2psub reads",
-        name._replace(version=3).file_name: "schema version 3, newer than 2, which this p2psub reads",
+        name._replace(version=0).file_name: f"schema version 0, older than {SCHEMA_VERSION}, which this p2psub reads",
+        name._replace(version=SCHEMA_VERSION + 1).file_name: (
+            f"schema version {SCHEMA_VERSION + 1}, newer than {SCHEMA_VERSION}, which this p2psub reads"
+        ),
         "notes.ndjson": "not the name of a segment",
         "notes.txt": "not the name of a segment",
         f"{first.name}.gz": "not the name of a segment",
