@@ -17,7 +17,7 @@ from p2psub.cli.assignments import SYNTAX, read_assignments
 from p2psub.cli.client import ControlClient, Held, PeerRefused
 from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
 from p2psub.cli.options import AsJson, Data
-from p2psub.cli.showing import advertised_text, event_text, gap_text, outcome_text, verdict_text
+from p2psub.cli.showing import event_text, gap_text, outcome_text, verdict_text
 from p2psub.cli.whereabouts import BadUsage, NoPeer, find_peer
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.outcomes import VerdictStatus
@@ -33,7 +33,11 @@ from p2psub.runtime.control.bodies import (
 )
 from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.refusals import TooLarge
-from p2psub.runtime.values import values_to_json
+from p2psub.runtime.values import Json, values_to_json
+
+Params = Annotated[
+    list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)
+]
 
 CHUNK_BYTES: Final = 1 << 20
 """Lines of stdin that have arrived go out together, up to this many bytes."""
@@ -121,9 +125,7 @@ def sub(
     wanted: Annotated[
         str, typer.Option("--filter", "-f", help="Which events: topic = 'quotes/ACME' AND price > 10. Blank: all.")
     ],
-    params: Annotated[
-        list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)
-    ] = None,
+    params: Params = None,
     replay: Annotated[bool, typer.Option("--replay", help="Also events that were retained before.")] = False,
     count: Annotated[int | None, typer.Option(min=1, help="End after so many events (default: Ctrl-C).")] = None,
     data: Data = None,
@@ -136,13 +138,20 @@ def sub(
     Events go to stdout; verdicts and gaps to stderr. With --json all of them go to stdout.
     """
     with explained(as_json):
-        given = values_to_json(read_assignments(params or []))
-        ask = SubscribeAsk(filter=wanted, params=given, replay=replay)
-        try:
-            with ControlClient(find_peer(data)) as client, client.hold(ask) as lines:
-                _show_lines(lines, count, as_json)
-        except KeyboardInterrupt:
-            return
+        _hold(SubscribeAsk(filter=wanted, params=_read_params(params), replay=replay), data, count, as_json)
+
+
+def _read_params(params: list[str] | None) -> dict[str, Json]:
+    return values_to_json(read_assignments(params or []))
+
+
+def _hold(ask: SubscribeAsk | AdvertiseAsk, data: Path | None, count: int | None, as_json: bool) -> None:
+    """Show what comes until there is enough of it, or a person has."""
+    try:
+        with ControlClient(find_peer(data)) as client, client.hold(ask) as lines:
+            _show_lines(lines, count, as_json)
+    except KeyboardInterrupt:
+        return
 
 
 def _show_lines(lines: Held, count: int | None, as_json: bool) -> None:
@@ -154,7 +163,7 @@ def _show_lines(lines: Held, count: int | None, as_json: bool) -> None:
             _print(msgspec.to_builtins(line))
         else:
             _show_line(line)
-        if line.verdict is not None and line.verdict.status is VerdictStatus.REFUSED:
+        if line.judged is not None and line.judged.status is VerdictStatus.REFUSED:
             raise typer.Exit(EXIT_REFUSED)
         events += line.event is not None
         if events == count:
@@ -167,9 +176,7 @@ def advertise(
         str, typer.Option("--filter", "-f", help="Which events will come: topic = 'quotes/ACME'. Blank: all.")
     ],
     rate: Annotated[float, typer.Option(help="How many of them per second, at most.")],
-    params: Annotated[
-        list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)
-    ] = None,
+    params: Params = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -181,21 +188,14 @@ def advertise(
     (a second's worth may come at once); what no advertisement of the peer speaks of is free.
     """
     with explained(as_json):
-        ask = AdvertiseAsk(filter=offered, rate=rate, params=values_to_json(read_assignments(params or [])))
-        try:
-            with ControlClient(find_peer(data)) as client, client.hold(ask) as lines:
-                _show_lines(lines, None, as_json)
-        except KeyboardInterrupt:
-            return
+        _hold(AdvertiseAsk(filter=offered, rate=rate, params=_read_params(params)), data, None, as_json)
 
 
 def _show_line(line: StreamLine) -> None:
     if line.event is not None:
         _print(event_text(line.event))
-    if line.verdict is not None:
-        print(verdict_text(line.verdict), file=sys.stderr)
-    if line.advertised is not None:
-        print(advertised_text(line.advertised), file=sys.stderr)
+    if line.judged is not None:
+        print(verdict_text(line.judged), file=sys.stderr)
     if line.gap is not None:
         print(gap_text(line.gap), file=sys.stderr)
 

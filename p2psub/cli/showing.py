@@ -33,25 +33,21 @@ def gap_text(gap: GapSay) -> str:
     return f"{gap.count} {'event is' if gap.count == 1 else 'events are'} missing here: {gap.reason}"
 
 
-def verdict_text(verdict: VerdictSay) -> str:
-    """Where a subscription stands."""
-    match verdict.status:
+def verdict_text(said: VerdictSay | AdvertisedSay) -> str:
+    """Where a subscription stands, or an advertisement."""
+    if isinstance(said, VerdictSay):
+        name, done, stored, advice = (
+            said.subscription,
+            "subscribed",
+            "stored",
+            "ask for less, or ask for the right to it",
+        )
+    else:
+        name, done, stored, advice = said.advertisement, "advertised", "known", "ask for the right to publish it"
+    match said.status:
         case VerdictStatus.STABLE:
-            return f"subscribed as {verdict.subscription}, in every cluster"
+            return f"{done} as {name}, in every cluster"
         case VerdictStatus.ACCEPTED:
-            where = ", ".join(verdict.unreached) or "some clusters"
-            return f"subscribed as {verdict.subscription}; not yet stored in {where}"
+            return f"{done} as {name}; not yet {stored} in {', '.join(said.unreached) or 'some clusters'}"
         case VerdictStatus.REFUSED:
-            return f"{verdict.subscription} was refused; ask for less, or ask for the right to it"
-
-
-def advertised_text(verdict: AdvertisedSay) -> str:
-    """Where an advertisement stands."""
-    match verdict.status:
-        case VerdictStatus.STABLE:
-            return f"advertised as {verdict.advertisement}, in every cluster"
-        case VerdictStatus.ACCEPTED:
-            where = ", ".join(verdict.unreached) or "some clusters"
-            return f"advertised as {verdict.advertisement}; not yet known in {where}"
-        case VerdictStatus.REFUSED:
-            return f"{verdict.advertisement} was refused; ask for the right to publish it"
+            return f"{name} was refused; {advice}"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psub.cli.assignments import SYNTAX, read_assignments, spell_text
-from p2psub.cli.showing import advertised_text, outcome_text, verdict_text
+from p2psub.cli.showing import outcome_text, verdict_text
 from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, score_text, status_table
 from p2psub.cli.whereabouts import BadUsage
 from p2psub.console.readers import Reader
 from p2psub.console.session import Session
 from p2psub.console.words import split_body, split_words
 from p2psub.model.content import Draft
-from p2psub.runtime.control.bodies import AdvertiseAsk, AdvertisedSay, SubscribeAsk, VerdictSay, ask_of
+from p2psub.runtime.control.bodies import AdvertiseAsk, AdvertisedSay, SubscribeAsk, ask_of
 from p2psub.runtime.control.tables import advertisement_rows
 from p2psub.runtime.drafts import check_draft
 
@@ -56,16 +56,15 @@ def _subscribe(session: Session, rest: str) -> None:
     if not wanted:
         raise BadUsage("a filter is missing", "say which events: subscribe topic = 'quotes/ACME' AND price > 10")
     reader = session.hold(SubscribeAsk(filter=wanted, replay=replay))
-    assert isinstance(reader.verdict, VerdictSay)
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 
 
 def _unsubscribe(session: Session, rest: str) -> None:
-    for number in _end(session.readers, "subscription", rest):
+    for number in _end(session, session.readers, "subscription", rest):
         session.show(f"[{number}] unsubscribed")
 
 
-def _end(held: dict[int, Reader], kind: str, rest: str) -> list[int]:
+def _end(session: Session, held: dict[int, Reader], kind: str, rest: str) -> list[int]:
     """End the one of this number, or all that are held; the numbers of those that were."""
     number = int(rest) if rest.isascii() and rest.isdecimal() else None
     if rest != "all" and number not in held:
@@ -73,24 +72,25 @@ def _end(held: dict[int, Reader], kind: str, rest: str) -> list[int]:
         raise BadUsage(f"there is no {kind} {rest!r}", f"give the number of one that is held ({known}), or all")
     ended = [n for n in held if number in (None, n)]
     for n in ended:
-        held.pop(n).end()
+        session.end(held, n)
     return ended
 
 
 def _advertise(session: Session, rest: str) -> None:
     rate, _, offered = rest.partition(" ")
+    advice = "say how many events per second, and which: advertise 50 topic = 'quotes/ACME'"
+    if not offered.strip():
+        raise BadUsage("rate and filter are needed", advice)
     try:
         ask = AdvertiseAsk(filter=offered.strip(), rate=float(rate))
     except ValueError as error:
-        advice = "say how many events per second, and which: advertise 50 topic = 'quotes/ACME'"
         raise BadUsage(f"{rate!r} is no rate", advice) from error
     reader = session.hold(ask)
-    assert isinstance(reader.verdict, AdvertisedSay)
-    session.show(f"[{reader.number}] {advertised_text(reader.verdict)}")
+    session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 
 
 def _withdraw(session: Session, rest: str) -> None:
-    for number in _end(session.offers, "advertisement", rest):
+    for number in _end(session, session.offers, "advertisement", rest):
         session.show(f"[{number}] withdrawn")
 
 

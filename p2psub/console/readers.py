@@ -65,11 +65,11 @@ class Reader:
             self.events += 1
         if line.gap is not None:
             self.missed += line.gap.count
-        self.verdict = line.verdict or line.advertised or self.verdict
+        self.verdict = line.judged or self.verdict
 
 
 def _first_verdict(line: StreamLine | None) -> VerdictSay | AdvertisedSay:
-    verdict = None if line is None else line.verdict or line.advertised
+    verdict = None if line is None else line.judged
     if verdict is None:
         raise NoPeer("the peer has given no verdict", "see its log, and ask again")
     return verdict

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from p2psub.cli.client import ControlClient
 from p2psub.cli.exits import problem_in, problem_text
-from p2psub.cli.showing import advertised_text, event_text, gap_text, verdict_text
+from p2psub.cli.showing import event_text, gap_text, verdict_text
 from p2psub.console.readers import Reader
 from p2psub.errors import P2psubError
 from p2psub.runtime.control.bodies import AdvertiseAsk, StreamLine, SubscribeAsk
@@ -48,6 +48,12 @@ class Session:
         reader.start(self._told, self._lost)
         return reader
 
+    def end(self, held: dict[int, Reader], number: int) -> None:
+        """End one that is held, unless its peer went away this very moment."""
+        reader = held.pop(number, None)
+        if reader is not None:
+            reader.end()
+
     def remember(self, topic: str) -> None:
         """Offer the topic when one is typed."""
         if len(self.topics) < TOPICS_MAX:
@@ -56,18 +62,16 @@ class Session:
     def close(self) -> None:
         """Hold nothing any more."""
         for held in (self.readers, self.offers):
-            while held:
-                held.popitem()[1].end()
+            for number in list(held):
+                self.end(held, number)
 
     def _told(self, reader: Reader, line: StreamLine) -> None:
         if line.event is not None:
             self.remember(line.event.topic)
         if line.error is not None:
             self.show(f"[{reader.number}] {problem_text(line.error)}")
-        elif line.verdict is not None:
-            self.show(f"[{reader.number}] {verdict_text(line.verdict)}")
-        elif line.advertised is not None:
-            self.show(f"[{reader.number}] {advertised_text(line.advertised)}")
+        elif line.judged is not None:
+            self.show(f"[{reader.number}] {verdict_text(line.judged)}")
         elif self.is_watching and line.event is not None:
             self.show(f"[{reader.number}] {event_text(line.event)}")
         elif self.is_watching and line.gap is not None:

@@ -68,9 +68,7 @@ class Axes:
             if not axis:
                 axis = self._new(name, kind)
             uses[axis] += 1
-            # As `breadth` says, without the price of calling it.
-            broad = 3 if kind >= CHECKSUM else 0 if low == high else 1 if low > -_INFINITY and high < _INFINITY else 2
-            placed.append((broad, axis, low, high))
+            placed.append((breadth(kind, low, high), axis, low, high))
         placed.sort()
         return placed
 

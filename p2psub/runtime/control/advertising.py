@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from p2psub.model.content import Value
+from p2psub.model.outcomes import AdvertiseVerdict, VerdictStatus
 from p2psub.runtime.control.asking import Gate, body_of, read_ask
 from p2psub.runtime.control.attendance import while_connected
 from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON, AdvertiseAsk, advertised_line
@@ -50,8 +51,9 @@ class _Verdicts(Response):
         ask = self._ask
         async with self._peer.advertise(ask.filter, rate=ask.rate, params=self._params) as advertisement:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            verdict = advertisement.verdict
-            while True:
+            verdict: AdvertiseVerdict | None = None
+            while verdict is None or verdict.status is not VerdictStatus.REFUSED:
+                verdict = await advertisement.wait_verdict(verdict)
                 line = _lines.encode_lines([advertised_line(verdict)])
                 await send({"type": "http.response.body", "body": line, "more_body": True})
-                verdict = await advertisement.wait_verdict(verdict)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

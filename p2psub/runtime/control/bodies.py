@@ -134,6 +134,11 @@ class StreamLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gap: GapSay | None = None
     error: Problem | None = None
 
+    @property
+    def judged(self) -> VerdictSay | AdvertisedSay | None:
+        """The verdict, whatever it is on."""
+        return self.verdict or self.advertised
+
 
 def draft_of(ask: PublishAsk) -> Draft:
     """The draft that is asked to be published; BadContent or TooLarge if it is none."""

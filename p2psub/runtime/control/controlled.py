@@ -39,13 +39,8 @@ class ControlledSubscription(Protocol):
 class ControlledAdvertisement(Protocol):
     """An advertisement that stands while its block runs."""
 
-    @property
-    def verdict(self) -> AdvertiseVerdict:
-        """Where it stands by now."""
-        ...
-
     async def wait_verdict(self, after: AdvertiseVerdict | None = None) -> AdvertiseVerdict:
-        """The first verdict that is news after this one."""
+        """The first verdict; or the first that is news after this one."""
         ...
 
 

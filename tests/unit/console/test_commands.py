@@ -153,6 +153,7 @@ def test_the_examples_work(session: Session, peer: Served) -> None:
         ("publish", "publish quotes/ACME"),
         ("advertise", "how many events per second"),
         ("advertise topic = 'a'", "how many events per second"),
+        ("advertise 5", "how many events per second"),
         ("withdraw", "give the number of one that is held (none)"),
         ("publish t x='a", "close the quotes"),
         ("publish t x={a", "close the quotes"),
