@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 import msgspec
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.answers.casts import BROADCAST, cast_totals, casts
-from p2psub.analysis.answers.coverage import coverage, coverage_totals
+from p2psub.analysis.answers.coverage import SUMS, coverage, coverage_totals
 from p2psub.analysis.answers.duplicates import duplicate_totals
 from p2psub.analysis.answers.latency import ALL, latency
+from p2psub.analysis.asking import ask_at_once
 from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import Terms
@@ -31,7 +31,6 @@ class LatencyMs(msgspec.Struct, frozen=True):
 class Figures(msgspec.Struct, frozen=True):
     """One trace in a few numbers. A share of nothing is None."""
 
-    rows: int
     published: int
     """Events, with those that are traced by their number only."""
     matched: int
@@ -63,21 +62,26 @@ class Figures(msgspec.Struct, frozen=True):
 def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({})) -> Figures:
     """All of them; a few small results come to the driver. Answers that are `known`, by name, are not asked again."""
     known = {**_judged(tables, known), **known}
-    covered = [row.asDict() for row in coverage_totals(tables, known["coverage"]).collect()]
-    sums = (
-        {name: sum(row[name] for row in covered) for name in covered[0] if name not in _NOT_SUMMED} if covered else {}
+    rows = dict(
+        ask_at_once(
+            {
+                "covered": lambda: coverage_totals(tables, known["coverage"]).collect(),
+                "repeated": lambda: duplicate_totals(tables, known.get("duplicates")).collect(),
+                "per_payload": lambda: cast_totals(tables, known["casts"]).collect(),
+                "counted": lambda: _counts(tables).collect(),
+                "latency": lambda: _overall(known["latency"] if "latency" in known else latency(tables)).collect(),
+            }
+        )
     )
-    claims = sums.get("claims", 0)
-    repeated = _only(duplicate_totals(tables, known.get("duplicates")).collect())
-    per_payload = cast_totals(tables, known["casts"]).collect()
+    sums = {name: sum(row[name] for row in rows["covered"]) for name in ("matched", *SUMS)}
+    claims, per_payload = sums["claims"], rows["per_payload"]
+    (repeated,), (counted,) = rows["repeated"], rows["counted"]
     broadcasts = next((row for row in per_payload if row["payload"] == BROADCAST), None)
-    counted = _counts(tables)
     return Figures(
-        rows=tables.records.count(),
         published=counted["published"],
-        matched=sums.get("matched", 0),
-        delivered=sums.get("delivered", 0) + counted["untraced"],
-        **{name: sums.get(name, 0) for name in ("lost", "unknown", "still_owed", "ended", "missed")},
+        matched=sums["matched"],
+        delivered=sums["delivered"] + counted["untraced"],
+        **{name: sums[name] for name in ("lost", "unknown", "still_owed", "ended", "missed")},
         coverage=(claims - sums["lost"] - sums["missed"]) / claims if claims else None,
         duplicates=repeated["repeated"],
         duplicate_rate=repeated["rate"],
@@ -86,7 +90,7 @@ def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({}
         cast_duplicate_rate=repeated["casts_rate"],
         messages_per_cast=None if broadcasts is None else broadcasts["messages_per_cast"],
         hops_max=max((row["hops_max"] for row in per_payload if row["hops_max"] is not None), default=None),
-        latency_ms=_latency(known["latency"] if "latency" in known else latency(tables)),
+        latency_ms=LatencyMs(*(us / 1_000 for row in rows["latency"] for us in row)),
     )
 
 
@@ -98,25 +102,16 @@ def _judged(tables: Tables, known: Mapping[str, DataFrame]) -> dict[str, DataFra
     return {"coverage": coverage(tables, terms), "casts": casts(tables, terms)}
 
 
-_NOT_SUMMED = ("guarantee", "coverage")
+def _overall(took: DataFrame) -> DataFrame:
+    is_it = (F.col("measure") == "delivery") & (F.col("guarantee") == ALL)
+    return took.where(is_it).select("p50_us", "p99_us", "max_us")
 
 
-def _latency(took: DataFrame) -> LatencyMs:
-    overall = (F.col("measure") == "delivery") & (F.col("guarantee") == ALL)
-    found = took.where(overall).select("p50_us", "p99_us", "max_us").collect()
-    return LatencyMs(*(us / 1_000 for us in found[0])) if found else LatencyMs()
-
-
-def _counts(tables: Tables) -> dict[str, int]:
+def _counts(tables: Tables) -> DataFrame:
     is_many = F.coalesce(F.col("reason") == UNTRACED, F.lit(False))
     is_published = F.col("kind") == Kind.PUBLISH.value
     times = F.when(is_many, F.col("count")).otherwise(1)
-    counted = tables.of(Kind.PUBLISH, Kind.DELIVER).agg(
+    return tables.of(Kind.PUBLISH, Kind.DELIVER).agg(
         F.coalesce(F.sum(F.when(is_published, times)), F.lit(0)).alias("published"),
         F.coalesce(F.sum(F.when(is_many & ~is_published, F.col("count"))), F.lit(0)).alias("untraced"),
     )
-    return _only(counted.collect())
-
-
-def _only(rows: list[Row]) -> dict[str, Any]:
-    return rows[0].asDict()

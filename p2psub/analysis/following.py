@@ -20,7 +20,7 @@ from p2psub.analysis.compacting import Compacted, processes_of
 from p2psub.analysis.headline import headline
 from p2psub.analysis.loading import LINES, escaped, flat, judge, path_of, without
 from p2psub.analysis.numbering import number_names, numbered
-from p2psub.analysis.schemas import RECORDS
+from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import NoTraces, Skipped, find_sources
 from p2psub.analysis.tables import Tables
 from p2psub.model.records import SCHEMA_VERSION
@@ -78,9 +78,10 @@ class Follower:
         records = self._spark.read.schema(RECORDS).parquet(str(self._room / "records"))
         if self._is_overlapping:
             records = records.dropDuplicates(["process", "sequence"])
-        names = self._names_frame()
-        nodes = names.select("node", "id").distinct()
-        tables = Tables(records, processes_of(records, names), nodes)
+        # Few, and asked for by nearly every question: found out once in a round.
+        processes = self._spark.createDataFrame(processes_of(records, self._names_frame()).collect(), PROCESSES)
+        nodes = self._spark.createDataFrame([(node, id_) for id_, node in self._nodes.items()], NODES)
+        tables = Tables(records, processes, nodes)
         skipped = sorted({*self._refused, *_unfit(self._directories)})
         return Compacted(tables, records.count(), len(self._taken), self._repeated, skipped)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from p2psub.analysis.asking import ask_at_once
 from p2psub.analysis.audits.catalogue import AUDITS, Audit
 from p2psub.analysis.audits.findings import told
 from p2psub.analysis.compacting import Compacted, compact, open_compacted
@@ -34,9 +34,6 @@ from p2psub.analysis.sources import find_sources
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import D_DIFF_US, Terms
 from p2psub.analysis.verdicts import gather_verdicts
-
-AT_ONCE: Final = 4
-"""Questions under way at once: of small traces most time goes into planning, which waits for nobody."""
 
 Tell = Callable[[str, int, int], None]
 """Is told what has come so far, how much is done, and how much there is in all."""
@@ -131,16 +128,15 @@ def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
 
 def _keep_all(work: Work, room: Path, tell: Tell) -> Answers:
     kept: Answers = {}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        asked = {pool.submit(lambda one: keep(work[one](), room / one), name): name for name in work}
-        try:
-            for done, answered in enumerate(as_completed(asked), 1):
-                kept[asked[answered]] = answered.result()
-                tell(asked[answered], done, len(work))
-        finally:
-            # If one fails, or a person gives up, the others are not even begun.
-            pool.shutdown(wait=False, cancel_futures=True)
+    questions = {name: partial(_kept, answer, room / name) for name, answer in work.items()}
+    for done, (name, answer) in enumerate(ask_at_once(questions), 1):
+        kept[name] = answer
+        tell(name, done, len(work))
     return kept
+
+
+def _kept(answer: Callable[[], DataFrame], path: Path) -> DataFrame:
+    return keep(answer(), path)
 
 
 def _named_answer(question: Question, tables: Tables, terms: Terms, *known: DataFrame) -> DataFrame:

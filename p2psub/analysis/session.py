@@ -93,6 +93,8 @@ def open_session(
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Asks the JVM twice for every column that a query is built of, to name its line in an error.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.warehouse.dir": str(home / "warehouse"),
         # Segments are many and small: opening one costs about as much as reading this much of it.
         "spark.sql.files.openCostInBytes": str(64 << 10),

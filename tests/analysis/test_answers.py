@@ -18,7 +18,6 @@ from p2psub.analysis.answers.load import load, load_balance, load_by_cluster
 from p2psub.analysis.answers.timeline import timeline
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.figures import LatencyMs, figures
-from p2psub.analysis.tables import Tables
 from p2psub.model.records import Kind
 from tests.analysis.market import market
 from tests.analysis.planting import BEGIN_US, Planting, node_of
@@ -217,9 +216,9 @@ def test_the_headline_is_the_same_from_segments_that_were_copied(spark: SparkSes
     trace = market()
     trace.write(tmp_path / "in", batch=7)
     trace.write(tmp_path / "in" / "copy", batch=7, of=trace.processes[:3])
-    tables: Tables = compact(spark, [tmp_path / "in"], tmp_path / "out").tables
-    found = figures(tables)
-    assert found.rows == len(trace.records)
+    compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
+    assert compacted.rows == len(trace.records)
+    found = figures(compacted.tables)
     assert (found.published, found.matched, found.delivered) == (8 + 63, 13, 9 + 40)
     assert (found.lost, found.unknown, found.still_owed, found.ended, found.missed) == (1, 0, 1, 1, 1)
     assert found.coverage == 8 / 10

@@ -31,7 +31,8 @@ from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
 
 _CLASSES: Final = ("lost", "unknown", "still_owed", "missed", "beyond", "claims")
-_SUMS: Final = ("expected", "delivered", "ended", "missing", *_CLASSES)
+SUMS: Final = ("expected", "delivered", "ended", "missing", *_CLASSES)
+"""What adds up over events."""
 
 
 def coverage(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
@@ -84,7 +85,7 @@ def coverage_totals(tables: Tables, known: DataFrame | None = None) -> DataFrame
         .agg(
             F.count("*").alias("events"),
             F.sum(F.coalesce("expected", "matched", F.lit(0))).alias("matched"),
-            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _SUMS),
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in SUMS),
         )
         .withColumn("coverage", share())
         .orderBy("guarantee")
