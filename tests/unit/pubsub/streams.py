@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from p2psub.config import NodeConfig
-from p2psub.model.content import Draft, Event, Guarantee, Subscription
+from p2psub.model.content import TOPIC as TOPIC_NAME
+from p2psub.model.content import Draft, Event, Filter, Guarantee, Operator, Predicate, Subscription
 from p2psub.model.effects import Notify, NotifyGap, PublishCommand, SubscribeCommand
-from p2psub.model.ids import Contact, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.pubsub import (
@@ -36,8 +37,10 @@ from tests.unit.bench import (
     forget,
     member_at,
     node_at,
+    on_topic,
     records_of,
     sent,
+    subscription_of,
     table_of,
     topic_in,
 )
@@ -50,6 +53,7 @@ PLACES = (SUBSCRIBER, SECOND_SHARD, OWNER, PUBLISHER, FIRST_SHARD)
 TABLE = table_of(*PLACES)
 SHARD_OWNERS = (FIRST_SHARD, SECOND_SHARD)
 SUPER_NODE = at(1)
+ELSEWHERE = ClusterId("c2")
 
 TOPIC = topic_in(SECOND_SHARD, OWNER)
 OTHER_TOPIC = topic_in(SUBSCRIBER, SECOND_SHARD)
@@ -195,3 +199,28 @@ class Ring:
 
     def drops(self, place: int) -> list[tuple[str | None, int | None]]:
         return self.records(place, Kind.DROP)
+
+
+def up_to(n: int, topic: str = TOPIC) -> Filter:
+    """Wants the first n events of a topic."""
+    return Filter(((Predicate(TOPIC_NAME, Operator.EQUAL, topic), Predicate("n", Operator.LESS_EQUAL, n)),))
+
+
+def between(low: int, high: int) -> Filter:
+    """Wants the events with these numbers, of the topic."""
+    (term,) = up_to(high).terms
+    return Filter(((*term, Predicate("n", Operator.GREATER_EQUAL, low)),))
+
+
+def one_of(numbers: frozenset[int], topic: str | None) -> Filter:
+    """Wants the events with any of these numbers, of a topic or of all."""
+    on = () if topic is None else (Predicate(TOPIC_NAME, Operator.EQUAL, topic),)
+    return Filter(tuple((*on, Predicate("n", Operator.EQUAL, n)) for n in sorted(numbers)))
+
+
+def wanted_by(filter_: Filter, sequence: int = 1, subscriber: int = SUBSCRIBER) -> Subscription:
+    """A subscription of a member."""
+    return subscription_of(filter_, sequence, subscriber)
+
+
+PINNED = wanted_by(on_topic(TOPIC))

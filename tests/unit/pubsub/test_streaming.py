@@ -10,47 +10,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2psub.errors import MalformedMessage
-from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Filter, Operator, Predicate, Subscription
-from p2psub.model.content import TOPIC as TOPIC_NAME
+from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft
 from p2psub.model.digests import content_hash
-from p2psub.model.effects import NotifyGap, PublishCommand, Reply, TookCommand, UnsubscribeCommand
-from p2psub.model.ids import ClusterId, EventId, key_of_topic
+from p2psub.model.effects import PublishCommand, Reply
+from p2psub.model.ids import key_of_topic
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.pubsub import (
     Obligation,
-    Parcel,
     Route,
-    ShardAsk,
     Stream,
     StreamDeliver,
-    StreamToShard,
 )
-from p2psub.model.outcomes import PublishOutcome, VerdictStatus
+from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
-from p2psub.model.seals import BATCH_MAX, Signature
+from p2psub.model.seals import BATCH_MAX
 from p2psub.pubsub import streaming
 from p2psub.pubsub.sealing import Sealing
 from p2psub.pubsub.streaming import PARCEL_BYTES_MAX
 from p2psub.runtime.drafts import ATTRIBUTES_MAX, check_draft
 from p2psub.wire.codec import encode_batch
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX
-from tests.oracles.instances import instances_of
 from tests.unit.bench import (
     ANY,
     CLUSTER,
     CONFIG,
     TICK_US,
-    at,
     change_of,
     cores_at,
     effects_of,
     member_at,
     node_at,
     on_topic,
-    place_off_the_shards,
     records_of,
     sent,
     subscription_of,
@@ -59,54 +51,29 @@ from tests.unit.bench import (
 )
 from tests.unit.notaries import PlainNotary
 from tests.unit.pubsub.streams import (
+    ELSEWHERE,
     FIRST_SHARD,
     FREE,
     OTHER_TOPIC,
     OWNER,
+    PINNED,
     PUBLISHER,
     SECOND_SHARD,
-    SHARD_OWNERS,
-    START_US,
     SUBSCRIBER,
     SUPER_NODE,
     TABLE,
     TOPIC,
     Ring,
+    between,
     drafts,
     free_event,
     free_events,
-    hear,
+    one_of,
     stream_of,
     through_the_wire,
+    up_to,
+    wanted_by,
 )
-
-ELSEWHERE = ClusterId("c2")
-
-
-def up_to(n: int, topic: str = TOPIC) -> Filter:
-    """Wants the first n events of a topic."""
-    return Filter(((Predicate(TOPIC_NAME, Operator.EQUAL, topic), Predicate("n", Operator.LESS_EQUAL, n)),))
-
-
-def between(low: int, high: int) -> Filter:
-    """Wants the events with these numbers, of the topic."""
-    (term,) = up_to(high).terms
-    return Filter(((*term, Predicate("n", Operator.GREATER_EQUAL, low)),))
-
-
-def one_of(numbers: frozenset[int], topic: str | None) -> Filter:
-    """Wants the events with any of these numbers, of a topic or of all."""
-    on = () if topic is None else (Predicate(TOPIC_NAME, Operator.EQUAL, topic),)
-    return Filter(tuple((*on, Predicate("n", Operator.EQUAL, n)) for n in sorted(numbers)))
-
-
-def wanted_by(filter_: Filter, sequence: int = 1, subscriber: int = SUBSCRIBER) -> Subscription:
-    """A subscription of a member."""
-    return subscription_of(filter_, sequence, subscriber)
-
-
-PINNED = wanted_by(on_topic(TOPIC))
-
 
 # The way
 
@@ -401,418 +368,3 @@ def test_member_that_cannot_be_found_is_reached_by_the_super_node() -> None:
     ring.publish(drafts(1))
     ((_, to, route),) = ring.said_of(Route)
     assert (to, route.owed) == (SUPER_NODE.id[0], (Obligation(lost.id, CLUSTER),))
-
-
-# Shards
-
-
-@pytest.mark.parametrize("shard", [0, 1])
-def test_wildcard_subscription_is_served_by_the_owner_of_its_shard(shard: int) -> None:
-    """The topics' owner sends it the events, whole or in part, and it sends them on."""
-    record = wildcard_in_shard(shard, SUBSCRIBER)
-    ring = Ring(record)
-    ring.publish(drafts(3))
-    shard_owner = SHARD_OWNERS[shard]
-    stream = stream_of(free_events(3))
-    said = list(ring.said)
-    assert (OWNER, shard_owner, StreamToShard(CLUSTER, shard, stream.parcel, stream.leaves)) in said
-    assert (shard_owner, SUBSCRIBER, StreamDeliver(stream.parcel, ((record.id, ()),))) in said
-    assert ring.handed_over() == {record.id: [1, 2, 3]}
-    assert ring.records(shard_owner, Kind.MATCH) == [("at_most_once", 1)] * 3
-
-
-def test_shard_gets_only_what_was_taken() -> None:
-    """What the publisher may not publish goes nowhere; the rest still leads to the signature."""
-    record = wildcard_in_shard(0, SUBSCRIBER)
-    ring = Ring(record)
-    ring[OWNER].permits.link_up(node_at(PUBLISHER), Rights(publish=(TOPIC,)))
-    mixed = [free_event(1), free_event(2, "secret"), free_event(3)]
-    ring.hear(OWNER, PUBLISHER, stream_of(mixed))
-    assert ring.handed_over() == {record.id: [1, 3]}
-    assert ring.drops(OWNER) == [("no_right", 1)]
-    assert ring.drops(SUBSCRIBER) == []
-
-
-def test_shards_of_the_topics_owner_are_matched_at_once() -> None:
-    """Nobody is asked who is known; a peer gets one message for its subscriptions of either kind."""
-    wild, pinned = wildcard_in_shard(1, SUBSCRIBER), wanted_by(on_topic(OTHER_TOPIC), 5)
-    ring = Ring(wild, pinned)
-    ring.lease(SECOND_SHARD, 0)
-    ring.publish(drafts(2, OTHER_TOPIC))
-    assert [(who, to, type(message)) for who, to, message in ring.said] == [
-        (PUBLISHER, SECOND_SHARD, Stream),
-        (SECOND_SHARD, SUBSCRIBER, StreamDeliver),
-    ]
-    assert ring.handed_over() == {wild.id: [1, 2], pinned.id: [1, 2]}
-
-
-def test_empty_shard_is_asked_once_and_then_passed_over() -> None:
-    """Until it is known to be empty it gets the events; a shard that is not goes on getting them."""
-    record = wildcard_in_shard(1, SUBSCRIBER)
-    ring = Ring(record)
-    ring.publish(drafts(1))
-    said = list(ring.said)
-    assert [(to, ask.shard) for _, to, ask in said if isinstance(ask, ShardAsk)] == [
-        (FIRST_SHARD, 0),
-        (SECOND_SHARD, 1),
-    ]
-    assert [stream.shard for _, _, stream in ring.said_of(StreamToShard)] == [0, 1]
-    ring.publish(drafts(2))
-    assert [stream.shard for _, _, stream in ring.said_of(StreamToShard)] == [1]
-    assert ring.handed_over() == {record.id: [1, 2, 3]}
-    for cores in ring.members.values():
-        cores.step.now = Micros(START_US + CONFIG.pubsub.empty_lease_us)
-    ring.publish(drafts(1))
-    assert [stream.shard for _, _, stream in ring.said_of(StreamToShard)] == [0, 1]
-
-
-def test_shard_that_cannot_be_reached_is_told() -> None:
-    """Whoever is in no cluster has nobody to send it to."""
-    ring = Ring()
-    ring[OWNER].shards.cluster = None
-    ring.publish(drafts(3))
-    assert ring.drops(OWNER) == [("shard_unreachable", 3)] * 2
-
-
-# What came before
-
-
-def repeat(ring: Ring, kind: type[Message]) -> list[tuple[str | None, int | None]]:
-    """Everybody hears each message of a kind once more; what their receivers record of it."""
-    said = [(who, to, message) for who, to, message in ring.said if isinstance(message, kind)]
-    for place in ring.members:
-        ring.records(place, Kind.DUPLICATE)
-    for who, to, message in said:
-        hear(ring[to], at(who), message)
-        assert sent(ring[to].step) == []
-    return [record for _, to, _ in said for record in ring.records(to, Kind.DUPLICATE, Kind.DROP)]
-
-
-@pytest.mark.parametrize("kind", [Stream, StreamToShard, StreamDeliver])
-def test_second_copy_of_a_message_is_dropped_and_recorded(kind: type[Message]) -> None:
-    """Whatever the network repeats: nothing follows from it, and nobody gets an event twice."""
-    pinned, wild = wanted_by(on_topic(TOPIC), 5), wildcard_in_shard(0, SUBSCRIBER)
-    ring = Ring(pinned, wild)
-    ring.lease(OWNER, 1)
-    ring.publish(drafts(3))
-    assert ring.handed_over() == {pinned.id: [1, 2, 3], wild.id: [1, 2, 3]}
-    repeated = repeat(ring, kind)
-    assert repeated == [("parcel_repeated", 3)] * (2 if kind is StreamDeliver else 1)
-    assert ring.handed_over() == {}
-
-
-def test_parcels_may_overtake_each_other() -> None:
-    """Each is taken once in whatever order they come."""
-    ring = Ring(PINNED)
-    ring.lease_shards()
-    streams = {number: stream_of([free_event(number)], number) for number in range(1, 6)}
-    for number in (3, 1, 5, 2, 4, 1, 3):
-        ring.hear(OWNER, PUBLISHER, streams[number])
-    assert ring.handed_over() == {PINNED.id: [3, 1, 5, 2, 4]}
-    assert ring.records(OWNER, Kind.DUPLICATE) == [("parcel_repeated", 1)] * 2
-
-
-def test_numbers_are_counted_for_each_start_of_each_publisher() -> None:
-    """A publisher that was restarted begins anew, and two publishers do not know of each other."""
-    ring = Ring(PINNED)
-    ring.lease_shards()
-    later = msgspec.structs.replace(free_event(2), id=EventId(node_at(PUBLISHER), 2, 2))
-    ring.hear(OWNER, PUBLISHER, stream_of([free_event(1)]))
-    ring.hear(OWNER, PUBLISHER, stream_of([later]))
-    ring.hear(OWNER, FIRST_SHARD, stream_of([free_event(3, publisher=FIRST_SHARD)], publisher=FIRST_SHARD))
-    assert ring.handed_over() == {PINNED.id: [1, 2, 3]}
-    assert ring.records(OWNER, Kind.DUPLICATE) == []
-
-
-def test_two_shards_of_one_owner_get_the_same_parcel_each() -> None:
-    """They are two roles of one peer: neither is a copy of the other, and their deliveries are not either."""
-    table, topic = place_off_the_shards()
-    shards, owner = (contact.id[0] for contact in table.owners)
-    first, second = (wildcard_in_shard(shard, owner) for shard in (0, 1))
-    changes = [change_of(record, n) for n, record in enumerate((first, second), 1)]
-    ring = Ring()
-    ring.members = {
-        place: member_at(place, table, changes, notary=PlainNotary(node_at(place))) for place in (shards, owner)
-    }
-    for record in (first, second):
-        ring.subscribe(record, 10)
-    ring.publish(drafts(2, topic), place=owner)
-    assert ring.handed_over(owner) == {first.id: [1, 2], second.id: [1, 2]}
-
-
-# Who lies
-
-
-def altered(**changes: object) -> Parcel:
-    """A sound parcel of three events with some fields changed."""
-    return msgspec.structs.replace(stream_of(free_events(3)).parcel, **changes)
-
-
-UNSOUND: dict[str, Parcel] = {
-    "no events": altered(events=(), size=0),
-    "no events of three": altered(events=()),
-    "fewer events than it says": altered(events=free_events(2)),
-    "more events than it says": altered(events=free_events(4)),
-    "a size of none": altered(size=0),
-    "a size above the bound": altered(size=BATCH_MAX + 1, places=(0, 1, 2)),
-    "more events than the bound": altered(events=free_events(BATCH_MAX + 1), size=BATCH_MAX + 1),
-    "a size beyond all bounds": altered(size=2**63 - 1),
-    "a size beyond all bounds, and places": altered(size=2**63 - 1, places=(0, 1, 2**63 - 2)),
-    "a place out of range": altered(places=(0, 1, 3)),
-    "a place far out of range": altered(places=(0, 1, 2**63 - 1)),
-    "one place twice": altered(places=(0, 1, 1)),
-    "fewer places than events": altered(places=(0, 1)),
-    "more places than events": altered(size=4, places=(0, 1, 2, 3)),
-    "events of two starts": altered(
-        events=(*free_events(2), msgspec.structs.replace(free_event(3), id=EventId(node_at(PUBLISHER), 2, 3)))
-    ),
-    "events of two publishers": altered(events=(*free_events(2), free_event(3, publisher=OWNER))),
-}
-
-
-@pytest.mark.parametrize("parcel", UNSOUND.values(), ids=UNSOUND)
-def test_unsound_parcel_is_dropped_by_everybody(parcel: Parcel) -> None:
-    """Owner, shard's owner and subscriber: each records how many events it brought, and stands."""
-    ring = Ring(PINNED, wildcard_in_shard(0, SUBSCRIBER))
-    leaves = stream_of(free_events(3)).leaves
-    for place, peer, message, reason in (
-        (OWNER, PUBLISHER, Stream(parcel), "foreign_event"),
-        (OWNER, PUBLISHER, Stream(parcel, leaves), "foreign_event"),
-        (FIRST_SHARD, OWNER, StreamToShard(CLUSTER, 0, parcel), "foreign_event"),
-        (FIRST_SHARD, OWNER, StreamToShard(CLUSTER, 0, parcel, leaves), "foreign_event"),
-        (SUBSCRIBER, OWNER, StreamDeliver(parcel, ((PINNED.id, ()),)), "bad_signature"),
-    ):
-        ring.hear(place, peer, through_the_wire(message))
-        assert ring.drops(place) == [(reason, len(parcel.events))]
-    assert ring.said == []
-    assert ring.handed_over() == {}
-
-
-@pytest.mark.parametrize("count", [1, 2, 4, 64, 1000])
-def test_leaves_are_none_or_all(count: int) -> None:
-    """Any other number of them is no batch."""
-    ring = Ring(PINNED)
-    parcel, leaves = stream_of(free_events(3)).parcel, stream_of(free_events(1)).leaves * count
-    ring.hear(OWNER, PUBLISHER, Stream(parcel, leaves))
-    ring.hear(FIRST_SHARD, OWNER, StreamToShard(CLUSTER, 0, parcel, leaves))
-    assert ring.drops(OWNER) == ring.drops(FIRST_SHARD) == [("foreign_event", 3)]
-    assert ring.said == []
-
-
-def test_negative_numbers_do_not_come_through_the_wire() -> None:
-    """Neither places nor indexes, sizes nor numbers: the link of whoever sends them ends."""
-    parcels = [altered(places=(0, 1, -1)), altered(size=-1), altered(number=-1)]
-    messages: list[Message] = [Stream(parcel) for parcel in parcels]
-    messages += [StreamDeliver(altered(), ((PINNED.id, (-1,)),))]
-    for message in messages:
-        with pytest.raises(MalformedMessage):
-            through_the_wire(message)
-
-
-def test_leaves_that_are_wrong_harm_nobody_but_their_publisher() -> None:
-    """Who gets a part refuses it; who gets the whole needs no leaves."""
-    part, whole = wanted_by(up_to(2)), wanted_by(on_topic(TOPIC), 1, FIRST_SHARD)
-    ring = Ring(part, whole)
-    ring.lease_shards()
-    stream = stream_of(free_events(3))
-    ring.hear(OWNER, PUBLISHER, Stream(stream.parcel, stream.leaves[::-1]))
-    assert (ring.handed_over(), ring.handed_over(FIRST_SHARD)) == ({}, {whole.id: [1, 2, 3]})
-    assert ring.drops(SUBSCRIBER) == [("bad_signature", 2)]
-
-
-def test_nobody_streams_events_of_another() -> None:
-    """Though they are genuine: an owner takes them from their publisher alone."""
-    ring = Ring(PINNED)
-    ring.hear(OWNER, FIRST_SHARD, stream_of(free_events(2)))
-    assert ring.drops(OWNER) == [("foreign_event", 2)]
-    assert ring.said == []
-
-
-def test_publisher_does_not_stream_parts() -> None:
-    """It has all that it signed."""
-    ring = Ring(PINNED)
-    ring.hear(OWNER, PUBLISHER, Stream(altered(events=free_events(2), places=(0, 1))))
-    assert ring.drops(OWNER) == [("foreign_event", 2)]
-    assert ring.said == []
-
-
-def test_owner_passes_on_only_what_may_be_published_there() -> None:
-    """Of one parcel some may go and others not: no right, not our key, and the rest."""
-    ring = Ring(PINNED)
-    ring.lease_shards()
-    ring[OWNER].permits.link_up(node_at(PUBLISHER), Rights(publish=(TOPIC, OTHER_TOPIC)))
-    ring.hear(
-        OWNER, PUBLISHER, stream_of([free_event(1), free_event(2, OTHER_TOPIC), free_event(3, "secret"), free_event(4)])
-    )
-    assert ring.handed_over() == {PINNED.id: [1, 4]}
-    assert ring.drops(OWNER) == [("not_owner", 1), ("no_right", 1)]
-
-
-def test_owner_whose_lease_is_over_passes_nothing_on() -> None:
-    """Somebody else may own the key by now."""
-    ring = Ring(PINNED, wildcard_in_shard(0, SUBSCRIBER))
-    for cores in ring.members.values():
-        cores.step.now = Micros(CONFIG.cluster.lease_ticks * TICK_US)
-    ring.hear(OWNER, PUBLISHER, stream_of(free_events(2)))
-    stream = stream_of(free_events(2))
-    ring.hear(FIRST_SHARD, OWNER, StreamToShard(CLUSTER, 0, stream.parcel, stream.leaves))
-    assert ring.drops(OWNER) == ring.drops(FIRST_SHARD) == [("not_owner", 2)]
-    assert ring.said == []
-
-
-def test_shard_is_served_by_its_owner_in_its_cluster() -> None:
-    """Not by another member, not for another cluster, and not if it does not exist."""
-    ring = Ring(wildcard_in_shard(0, SUBSCRIBER))
-    stream = stream_of(free_events(2))
-    for place, cluster, shard in ((SECOND_SHARD, CLUSTER, 0), (FIRST_SHARD, ELSEWHERE, 0)):
-        ring.hear(place, OWNER, StreamToShard(cluster, shard, stream.parcel, stream.leaves))
-        assert ring.drops(place) == [("not_owner", 2)]
-    for shard in (-1, CONFIG.pubsub.shards, 2**63 - 1, -(2**63)):
-        ring.hear(FIRST_SHARD, OWNER, StreamToShard(CLUSTER, shard, stream.parcel, stream.leaves))
-        assert ring.drops(FIRST_SHARD) == [("foreign_event", 2)]
-    assert ring.said == []
-
-
-def test_copy_of_a_stranger_does_not_keep_the_publisher_out() -> None:
-    """Numbers are counted by who brings them: nobody can use up another's."""
-    ring = Ring(PINNED)
-    ring.lease_shards()
-    ring.hear(OWNER, FIRST_SHARD, stream_of(free_events(1)))
-    ring.hear(SUBSCRIBER, FIRST_SHARD, StreamDeliver(altered(signature=None), ((PINNED.id, ()),)))
-    ring.hear(OWNER, PUBLISHER, stream_of(free_events(1)))
-    assert ring.handed_over() == {PINNED.id: [1]}
-
-
-@pytest.mark.parametrize("index", [3, 4, 64, 2**63 - 1])
-def test_index_out_of_range_is_dropped(index: int) -> None:
-    """For that subscription; the others of the message get their events."""
-    other = wanted_by(on_topic(TOPIC), 2)
-    ring = Ring(PINNED, other)
-    deliver = StreamDeliver(altered(), ((PINNED.id, (0, index)), (other.id, (0, 2))))
-    ring.hear(SUBSCRIBER, OWNER, through_the_wire(deliver))
-    assert ring.drops(SUBSCRIBER) == [("no_such_event", 2)]
-    assert ring.handed_over() == {other.id: [1, 3]}
-
-
-@pytest.mark.parametrize(
-    "parcel",
-    [
-        altered(signature=None),
-        altered(signature=Signature(b"", b"")),
-        altered(signature=stream_of(free_events(2)).parcel.signature),
-        altered(proof=stream_of(free_events(1)).leaves),
-        altered(events=(*free_events(2), free_event(9))),
-        altered(events=free_events(3)[::-1]),
-    ],
-    ids=[
-        "unsigned",
-        "signed with nothing",
-        "signed for others",
-        "one hash too many",
-        "an event of another batch",
-        "turned",
-    ],
-)
-def test_subscriber_takes_only_what_was_signed(parcel: Parcel) -> None:
-    """A parcel is refused whole, with its count; the genuine one is taken afterwards all the same."""
-    ring = Ring(PINNED)
-    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(parcel, ((PINNED.id, ()),)))
-    assert ring.drops(SUBSCRIBER) == [("bad_signature", 3)]
-    assert ring.handed_over() == {}
-    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(altered(), ((PINNED.id, ()),)))
-    assert ring.handed_over() == {PINNED.id: [1, 2, 3]}
-
-
-ANY_STREAM = instances_of(Stream) | instances_of(StreamToShard) | instances_of(StreamDeliver)
-
-
-@given(ANY_STREAM, st.sampled_from([OWNER, FIRST_SHARD, SECOND_SHARD, SUBSCRIBER]))
-@settings(max_examples=300, deadline=None)
-def test_no_message_makes_anybody_fall(message: Message, place: int) -> None:
-    """Whatever a liar puts together: it is dropped and said so, and nothing follows from it."""
-    hear(LISTENING[place], at(PUBLISHER), message)
-    assert sent(LISTENING[place].step) == []
-    (drop,) = records_of(LISTENING[place].step, Kind.DROP, Kind.DUPLICATE)
-    assert (drop.kind, drop.peer) == (Kind.DROP, node_at(PUBLISHER))
-
-
-LISTENING = Ring(PINNED, wildcard_in_shard(0, SUBSCRIBER))
-
-
-# What becomes of it at the subscriber
-
-
-def test_full_channel_makes_a_gap() -> None:
-    """Of exactly the events that had no room; it is told in the channel as soon as there is some."""
-    ring = Ring(PINNED, window=3)
-    ring.lease_shards()
-    ring.publish(drafts(5))
-    assert ring.handed_over() == {PINNED.id: [1, 2, 3]}
-    assert ring.drops(SUBSCRIBER) == [("channel_full", 2)]
-    ring.publish(drafts(4))
-    assert ring.handed_over() == {}
-    assert ring.drops(SUBSCRIBER) == [("channel_full", 4)]
-    ring[SUBSCRIBER].delivery.took(TookCommand(PINNED.id, 2))
-    assert sum(gap.count for gap in ring.gaps()) == 6
-    ring.publish(drafts(3))
-    assert ring.handed_over() == {PINNED.id: [10, 11]}
-    ring[SUBSCRIBER].delivery.took(TookCommand(PINNED.id, 1))
-    assert sum(gap.count for gap in ring.gaps()) == 1
-
-
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=8), st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
-def test_events_and_gaps_add_up(rounds: list[tuple[int, int]], window: int) -> None:
-    """However the application takes: what it was given and what it was told to have missed is what was published."""
-    ring = Ring(PINNED, window=window)
-    ring.lease_shards()
-    published = given = missed = waiting = 0
-    for count, taken in rounds:
-        ring.publish(drafts(count))
-        published += count
-        got = len(ring.handed_over().get(PINNED.id, []))
-        assert got == min(count, window - waiting)
-        given, waiting = given + got, waiting + got
-        ring[SUBSCRIBER].delivery.took(TookCommand(PINNED.id, min(taken, waiting)))
-        waiting -= min(taken, waiting)
-        missed += sum(gap.count for gap in ring.gaps())
-    assert given + missed == published
-
-
-def test_two_subscriptions_have_channels_of_their_own() -> None:
-    """One that is full takes nothing from the other."""
-    other = wanted_by(on_topic(TOPIC), 2)
-    ring = Ring(PINNED, other)
-    ring[SUBSCRIBER].delivery._wanted[PINNED.id].window = 0
-    ring.lease_shards()
-    ring.publish(drafts(2))
-    assert ring.handed_over() == {other.id: [1, 2]}
-    assert ring.gaps() == []
-    ring[SUBSCRIBER].delivery.took(TookCommand(PINNED.id, 1))
-    assert ring.gaps() == [NotifyGap(PINNED.id, 2, "channel_full")]
-
-
-def test_events_before_the_verdict_are_held_back() -> None:
-    """As far as there is room; with the verdict they are handed over, in their order."""
-    ring = Ring()
-    ring.subscribe(PINNED, 3, status=None)
-    for number in (1, 2):
-        stream = stream_of(free_events(2), number)
-        ring.hear(SUBSCRIBER, OWNER, StreamDeliver(stream.parcel, ((PINNED.id, ()),)))
-    assert ring.handed_over() == {}
-    ring.verdict(PINNED)
-    assert ring.handed_over() == {PINNED.id: [1, 2, 1]}
-    assert [gap.count for gap in ring.gaps()] == [1]
-
-
-@pytest.mark.parametrize("end", ["unknown", "unsubscribed", "refused"])
-def test_what_nobody_wants_any_more_is_dropped(end: str) -> None:
-    """Unknown here, ended by its application, or refused: counted, and no gap, for nobody misses it."""
-    ring = Ring()
-    if end != "unknown":
-        ring.subscribe(PINNED, 10, VerdictStatus.REFUSED if end == "refused" else VerdictStatus.STABLE)
-    if end == "unsubscribed":
-        ring[SUBSCRIBER].delivery.unsubscribe(UnsubscribeCommand(2, PINNED.id))
-    ring.hear(SUBSCRIBER, OWNER, StreamDeliver(altered(), ((PINNED.id, ()),)))
-    assert ring.drops(SUBSCRIBER) == [("unsubscribed", 3)]
-    assert (ring.handed_over(), ring.gaps()) == ({}, [])
