@@ -25,11 +25,16 @@ from p2psub.analysis.numbering import number_names, numbered, restored
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import MARK, NoTraces, Skipped, Sources, find_sources, told
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.telling import Tell, tell_nobody
 from p2psub.errors import ConfigError
 from p2psub.model.records import SCHEMA_VERSION, Kind
 
 _ROWS_PER_FILE: Final = 1_000_000
 """Of one kind: enough to be read at one go, few enough to be sorted in memory."""
+
+
+_STEPS: Final = 4
+"""Read, judge, number, sort: what a person who waits is told."""
 
 
 class Compacted(NamedTuple):
@@ -54,7 +59,7 @@ class _Mark(msgspec.Struct):
     skipped: list[tuple[str, str]]
 
 
-def compact(spark: SparkSession, directories: Iterable[Path], out: Path) -> Compacted:
+def compact(spark: SparkSession, directories: Iterable[Path], out: Path, tell: Tell = tell_nobody) -> Compacted:
     """Make tables in `out` of all traces below the directories, compacted ones too. An older `out` is replaced."""
     _check_out(out)
     sources = find_sources(directories)
@@ -64,7 +69,7 @@ def compact(spark: SparkSession, directories: Iterable[Path], out: Path) -> Comp
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
-        mark = _write(spark, sources, draft)
+        mark = _write(spark, sources, draft, tell)
         (draft / MARK).write_bytes(msgspec.json.format(msgspec.json.encode(mark), indent=1))
         _put_in_place(draft, out)
     finally:
@@ -94,12 +99,14 @@ def is_compacted(path: Path) -> bool:
     return (path / MARK).is_file()
 
 
-def _write(spark: SparkSession, sources: Sources, draft: Path) -> _Mark:
+def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _Mark:
     parts, judged = [], Judged()
     if sources.segments:
         staged = str(draft / ".staged")
+        tell("reading segments", 0, _STEPS)
         # JSON is read once; everything after that reads columns.
         read_segments(spark, sources.segments).write.parquet(staged)
+        tell("judging files", 1, _STEPS)
         judged = judge(spark.read.parquet(staged))
         parts.append(without(spark.read.parquet(staged), judged.left_out).drop("file", "bad"))
     older = [open_compacted(spark, path) for path in sources.compacted]
@@ -108,12 +115,14 @@ def _write(spark: SparkSession, sources: Sources, draft: Path) -> _Mark:
     if not count:
         raise NoTraces(f"no segment is sound:{told(judged.refused)}", "read the traces of other peers, or older copies")
     rows = reduce(DataFrame.unionByName, parts)
+    tell("numbering names", 2, _STEPS)
     names = _written(number_names(rows).coalesce(1), draft / ".names")
     names.select("node", "id").distinct().coalesce(1).sortWithinPartitions("node").write.parquet(str(draft / "nodes"))
     records = numbered(rows, names)
     may_repeat = judged.is_overlapping or len(parts) > 1
     if may_repeat:
         records = records.dropDuplicates(["process", "sequence"])
+    tell("sorting records", 3, _STEPS)
     _sorted(records, count).write.partitionBy("kind").parquet(str(draft / "records"))
     written = spark.read.schema(RECORDS).parquet(str(draft / "records"))
     processes_of(written, names).coalesce(1).write.parquet(str(draft / "processes"))

@@ -32,11 +32,9 @@ from p2psub.analysis.report.gathering import Known, gather
 from p2psub.analysis.schemas import VIOLATIONS
 from p2psub.analysis.sources import find_sources
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.telling import Tell
 from p2psub.analysis.terms import D_DIFF_US, Terms
 from p2psub.analysis.verdicts import gather_verdicts
-
-Tell = Callable[[str, int, int], None]
-"""Is told what has come so far, how much is done, and how much there is in all."""
 
 Answers = dict[str, DataFrame]
 Work = dict[str, Callable[[], DataFrame]]
@@ -71,8 +69,7 @@ def run_analysis(spark: SparkSession, orders: Orders, tell: Tell) -> Results:
     """Do all of it. Traces that are not compacted yet are, for the time of the run."""
     out = None if orders.out is None else make_out(orders.out)
     with _room(out) as room:
-        tell("reading traces", 0, 1)
-        compacted = read_traces(spark, orders.directories, room / "traces")
+        compacted = read_traces(spark, orders.directories, room / "traces", tell)
         answers = _ask(compacted.tables, orders, room, tell)
         tell("adding up", 0, 1)
         found = spark.read.schema(VIOLATIONS).parquet(*(str(room / _room_of(audit)) for audit in AUDITS))
@@ -100,12 +97,12 @@ def _room(out: Path | None) -> Iterator[Path]:
         shutil.rmtree(room, ignore_errors=True)
 
 
-def read_traces(spark: SparkSession, directories: Sequence[Path], room: Path) -> Compacted:
+def read_traces(spark: SparkSession, directories: Sequence[Path], room: Path, tell: Tell) -> Compacted:
     """One compaction as it is; anything else is compacted into the room first."""
     sources = find_sources(directories)
     if len(sources.compacted) == 1 and not sources.segments:
         return open_compacted(spark, sources.compacted[0])
-    return compact(spark, directories, room)
+    return compact(spark, directories, room, tell)
 
 
 def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:

@@ -1,4 +1,4 @@
-"""Spark made easy: a session that finds its Java, listens on loopback only, and keeps quiet.
+"""Spark made easy: a session that finds its Java, listens on loopback unless a cluster must reach it, and keeps quiet.
 
 One per program: Spark knows no more than one session that matters, and its JVM stays until the program ends.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +23,11 @@ from p2psub.runtime.refusals import Refusal
 
 LOOPBACK: Final = "127.0.0.1"
 SHUFFLE_PARTITIONS: Final = 4
-"""Enough for a laptop; adaptive execution splits what is skewed. A cluster wants about two per core."""
+"""Enough for a laptop; adaptive execution splits what is skewed."""
+_SHUFFLE_PARTITIONS_OF_CLUSTER: Final = 200
+"""Spark's own number; adaptive execution makes fewer of them where there is less to do."""
+_CLUSTER: Final = "spark://"
+_ANSWER_S_MAX: Final = 10.0
 _MEMORY_SHARE: Final = 0.25
 _MEMORY_MIB_MIN: Final = 1024
 _MEMORY_MIB_MAX: Final = 8192
@@ -54,6 +59,13 @@ _QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheS
 
 Alone it would leave 48 MB for compiled code, which some twenty questions fill: then nothing is compiled any more.
 """
+_INTERPRETED: Final = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Of few rows it takes longer to compile a query, and to plan it anew after each stage, than to run it."""
 
 
 class SparkFailed(Refusal):
@@ -63,32 +75,35 @@ class SparkFailed(Refusal):
 def open_session(
     master: str = "local[*]",
     *,
-    host: str = LOOPBACK,
     memory_mib: int | None = None,
-    shuffle_partitions: int = SHUFFLE_PARTITIONS,
+    shuffle_partitions: int | None = None,
     quick: bool = False,
     settings: dict[str, str] | None = None,
 ) -> SparkSession:
     """The session of this program, started if it is not there.
 
-    `host` is where executors reach this program: loopback, unless they run on other machines. `memory_mib` bounds the
-    heap of this program's JVM, by default a quarter of the machine's memory.
+    `memory_mib` bounds the heap of this program's JVM, by default a quarter of the machine's memory. `quick` is for
+    some 100,000 rows at most.
     """
+    host = host_towards(master)
     home = _rooms()
     java = find_java()
-    _set_environment(write_shim(java, home / "java"))
+    _set_environment(write_shim(java, home / "java"), host)
     options = _java_options(home, quick)
+    is_cluster = master.startswith(_CLUSTER)
+    partitions = shuffle_partitions or (_SHUFFLE_PARTITIONS_OF_CLUSTER if is_cluster else SHUFFLE_PARTITIONS)
+    of_executors = _QUICK if quick else ""
     builder = SparkSession.builder.appName("p2psub").master(master)
     for name, value in {
         "spark.driver.host": host,
         "spark.driver.bindAddress": host,
         "spark.driver.memory": f"{memory_mib or memory_mib_here()}m",
         "spark.driver.extraJavaOptions": options,
-        "spark.executor.extraJavaOptions": options if master.startswith("local") else "",
+        "spark.executor.extraJavaOptions": of_executors if is_cluster else options,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.structuredLogging.enabled": "false",
-        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.session.timeZone": "UTC",
@@ -100,13 +115,34 @@ def open_session(
         "spark.sql.files.openCostInBytes": str(64 << 10),
         # Files are listed here, not by a job of thousands of tasks.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+        **(_INTERPRETED if quick else {}),
         **(settings or {}),
     }.items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
     except (PySparkException, OSError) as error:
-        raise _failure(master, java) from error
+        raise _failure(java) from error
+
+
+def host_towards(master: str) -> str:
+    """The address at which executors reach this program: loopback, unless the master is on another machine.
+
+    Then it is the one from which the master is reached; of several masters the first that answers.
+    """
+    if not master.startswith(_CLUSTER):
+        return LOOPBACK
+    refused = []
+    for place in master.removeprefix(_CLUSTER).split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S_MAX) as link:
+                return str(link.getsockname()[0])
+        except (OSError, ValueError) as error:
+            refused.append(f"{place or 'nobody'} ({error})")
+    raise SparkFailed(
+        f"no Spark master answers: {', '.join(refused)}", "see whether one runs there; name it as spark://HOST:PORT"
+    )
 
 
 def memory_mib_here() -> int:
@@ -120,11 +156,11 @@ def spark_home() -> Path:
     return Path(pyspark.__file__).parent
 
 
-def _set_environment(java_home: Path) -> None:
+def _set_environment(java_home: Path, host: str) -> None:
     """For the JVM and for Python workers; another Spark on this machine must not mix with ours."""
     os.environ["JAVA_HOME"] = str(java_home)
     os.environ["SPARK_HOME"] = str(spark_home())
-    os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+    os.environ["SPARK_LOCAL_IP"] = host
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
@@ -147,8 +183,6 @@ def _rooms() -> Path:
     return home
 
 
-def _failure(master: str, java: Java) -> SparkFailed:
+def _failure(java: Java) -> SparkFailed:
     message = f"Spark did not start with Java {java.version} at {java.path} ({java.source})"
-    if master.startswith("local"):
-        return SparkFailed(message, "let P2PSUB_JAVA name another Java, or give Spark less memory")
-    return SparkFailed(f"{message}, or nobody answers at {master}", "see whether the master runs there")
+    return SparkFailed(message, "let P2PSUB_JAVA name another Java, or give Spark less memory")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from p2psub.cli.exits import explained
 from p2psub.cli.spark_extra import need_spark
+from p2psub.cli.telling import told
 from p2psub.cli.whereabouts import BadUsage
 
 if TYPE_CHECKING:
-    from p2psub.analysis.job import Orders, Results, Tell
+    from p2psub.analysis.job import Orders, Results
 
 EXIT_VIOLATION = 3
 VIOLATIONS_PRINTED = 10
@@ -110,23 +109,12 @@ def _run(orders: Orders, master: str) -> Results:
     sources = find_sources(orders.directories)
     if orders.out is not None:
         make_out(orders.out)
-    with _progress() as tell:
-        tell("starting Spark", 0, 1)
+    with told() as tell:
         spark = open_session(master, quick=is_small(sources))
         try:
             return run_analysis(spark, orders, tell)
         finally:
             spark.stop()
-
-
-@contextmanager
-def _progress() -> Iterator[Tell]:
-    """A bar on a terminal; elsewhere nothing, for the answer is what counts."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("starting", total=1)
-        yield lambda what, done, total: progress.update(bar, description=what, completed=done, total=total)
 
 
 def print_results(results: Results, console: Console) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final, TypeVar
 
@@ -10,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from p2psub.cli.spark_extra import need_spark
 from p2psub.errors import ConfigError
 
 T = TypeVar("T")
@@ -25,8 +25,8 @@ def check_spark(spark: bool, master: str | None) -> None:
     """Refuse what could only fail later."""
     if master is not None and not spark:
         raise ConfigError("master", "is Spark's; add --spark")
-    if spark and importlib.util.find_spec("pyspark") is None:
-        raise ConfigError("spark", "needs PySpark, which is not installed; pip install 'p2psub[spark]' brings it")
+    if spark:
+        need_spark()
 
 
 def over_spark(function: Callable[[T], R], items: Sequence[T], master: str | None, what: str) -> list[R]:

@@ -12,6 +12,7 @@ import typer
 from p2psub.cli.exits import explained
 from p2psub.cli.records import journey_to_json, journey_tree, record_text, record_to_json
 from p2psub.cli.spark_extra import need_spark
+from p2psub.cli.telling import told
 from p2psub.model.records import Kind
 from p2psub.runtime.refusals import Refusal
 from p2psub.runtime.trace_files import SegmentDamaged
@@ -50,7 +51,8 @@ def compact(
         from p2psub.analysis.compacting import compact as compact_  # noqa: PLC0415, a JVM's worth of imports
         from p2psub.analysis.session import open_session  # noqa: PLC0415
 
-        done = compact_(open_session(master), directories, out)
+        with told() as tell:
+            done = compact_(open_session(master), directories, out, tell)
     if as_json:
         skipped = [{"file": str(path), "reason": reason} for path, reason in done.skipped]
         said = {"out": str(out), "rows": done.rows, "files": done.files, "repeated": done.repeated}

@@ -9,13 +9,6 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.session import open_session
 
-INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-"""For some dozens of rows it takes longer to compile a query than to run it."""
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whoever shares Spark shares a process: each further one would start and warm up a JVM of its own."""
@@ -26,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A session for tests: two threads, few partitions, and a compiler that is quick rather than thorough."""
-    session = open_session("local[2]", memory_mib=1024, shuffle_partitions=1, quick=True, settings=INTERPRETED)
+    """A session for tests: two threads, and quick, as for any small trace."""
+    session = open_session("local[2]", memory_mib=1024, quick=True)
     yield session
     session.stop()

@@ -74,7 +74,7 @@ def test_spark_runs_without_a_java_on_the_machine(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from p2psub.analysis.compacting import compact\n"
         "from p2psub.analysis.session import open_session\n"
-        "spark = open_session('local[1]', memory_mib=1024, shuffle_partitions=1, quick=True)\n"
+        "spark = open_session('local[1]', memory_mib=1024, quick=True)\n"
         "print(compact(spark, [Path(sys.argv[1])], Path(sys.argv[2])).rows)"
     )
     ran = subprocess.run(

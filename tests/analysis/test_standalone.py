@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.job import Orders, run_analysis
+from p2psub.analysis.session import SparkFailed, host_towards
+from p2psub.analysis.telling import tell_nobody
+from p2psub.cli.analyze import EXIT_VIOLATION
 from tests.analysis.traces import market
 
 _PATIENCE_S = 900
-
-SCRIPT = """
-import json, sys
-from pathlib import Path
-from p2psub.analysis.job import Orders, run_analysis
-from p2psub.analysis.session import open_session
-quick = {"spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-spark = open_session(sys.argv[1], memory_mib=1024, shuffle_partitions=2, quick=True, settings=quick)
-assert spark.sparkContext.master == sys.argv[1]
-print(json.dumps(run_analysis(spark, Orders([Path(sys.argv[2])]), lambda *_: None).figures))
-"""
 
 
 @contextmanager
@@ -41,20 +35,42 @@ def cluster() -> Iterator[str]:
             assert child.wait(_PATIENCE_S) == 0
 
 
+def analyzed(*words: object) -> subprocess.CompletedProcess[str]:
+    """What `p2psub analyze` says."""
+    command = [sys.executable, "-m", "p2psub", "analyze", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
+
+
 def test_a_cluster_gives_the_same_figures(spark: SparkSession, tmp_path: Path) -> None:
     """Analysis by a master and two workers, and analysis here: the same figures, the same violations."""
     trace = market(is_cut=False)
     trace.write(tmp_path)
-    here = run_analysis(spark, Orders([tmp_path]), lambda *_: None).figures
+    here = run_analysis(spark, Orders([tmp_path]), tell_nobody).figures
     with cluster() as master:
         assert master.startswith("spark://127.0.0.1:")
-        ran = subprocess.run(
-            [sys.executable, "-c", SCRIPT, master, str(tmp_path)],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_PATIENCE_S,
-        )
-    assert ran.stderr == ""
+        ran = analyzed(tmp_path, "--master", master, "--json")
+    assert (ran.returncode, ran.stderr) == (EXIT_VIOLATION, "")
     assert json.loads(ran.stdout) == json.loads(json.dumps(here))
     assert (here["rows"], here["lost"]) == (len(trace.records), 1)
+
+
+def test_where_no_master_answers_it_says_so_at_once(tmp_path: Path) -> None:
+    """Spark would try for a minute; a word that is no address is no better."""
+    market().write(tmp_path)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        master = f"spark://127.0.0.1:{closed.getsockname()[1]}"
+        ran = analyzed(tmp_path, "--master", master)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert f"no Spark master answers: {master.removeprefix('spark://')} (" in ran.stderr
+    with pytest.raises(SparkFailed, match="name it as spark://HOST:PORT"):
+        host_towards("spark://127.0.0.1")
+
+
+def test_executors_reach_this_program_where_it_reaches_the_master() -> None:
+    """Of several masters the first that answers counts; without a cluster nobody else needs to reach it."""
+    with socket.create_server(("127.0.0.2", 0)) as server, socket.socket() as closed:
+        closed.bind(("127.0.0.2", 0))
+        places = [f"127.0.0.2:{one.getsockname()[1]}" for one in (closed, server)]
+        assert host_towards(f"spark://{','.join(places)}") == "127.0.0.1"
+    assert host_towards("local[*]") == "127.0.0.1"
