@@ -101,9 +101,10 @@ class Link:
     async def _send(self, frames: bytes) -> None:
         # One scope for all that is ever sent: a deadline that is moved is cheaper than a scope for each.
         self._sending.deadline = trio.current_time() + FRAME_S_MAX
+        # Counted first: the peer may have answered before this task runs again.
+        self.bytes_out += len(frames)
         await self._stream.send_all(frames)
         self._sending.deadline = math.inf
-        self.bytes_out += len(frames)
 
     async def read(self, hear: _Hear) -> None:
         """Hear what the peer says until it hangs up; a PeerFault if it breaks the rules."""
