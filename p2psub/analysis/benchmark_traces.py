@@ -143,6 +143,6 @@ _PROCESSES: Final = f"""
     select cast(n as integer) as process, cast(n as integer) as node, cast(1 as bigint) as incarnation,
         cast(1 as bigint) as records, cast(1 as bigint) as first_sequence, cast(1 as bigint) as last_sequence,
         cast({_BEGIN_US} as bigint) as first_us, cast({_FAR_US} as bigint) as last_us, true as is_closed,
-        cast(0 as bigint) as missing from range(1, {NODES_COUNT + 1}) r(n)"""
+        cast(0 as bigint) as missing, cast(0 as bigint) as unread from range(1, {NODES_COUNT + 1}) r(n)"""
 
-assert (len(NODES), len(PROCESSES)) == (2, 10), "the tables that are written here by hand"
+assert (len(NODES), len(PROCESSES)) == (2, 11), "the tables that are written here by hand"

@@ -10,6 +10,7 @@ and nothing but one line per file and per process comes to the driver.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from functools import reduce
@@ -21,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.loading import Judged, judge, read_segments, without
-from p2psub.analysis.numbering import number_names, numbered, restored
+from p2psub.analysis.numbering import Unread, number_names, numbered, restored, short_of
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
-from p2psub.analysis.sources import MARK, NoTraces, Skipped, Sources, find_sources, told
+from p2psub.analysis.sources import MARK, NoTraces, Skipped, Sources, find_sources, told, unread_starts
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.telling import Tell, tell_nobody
 from p2psub.errors import ConfigError
@@ -61,10 +62,11 @@ class _Mark(msgspec.Struct):
 
 def compact(spark: SparkSession, directories: Iterable[Path], out: Path, tell: Tell = tell_nobody) -> Compacted:
     """Make tables in `out` of all traces below the directories, compacted ones too. An older `out` is replaced."""
-    _check_out(out)
+    check_out(out)
+    out = out.resolve()
     sources = find_sources(directories)
     # What is to be replaced is no source, even if it lies among the traces.
-    sources = sources._replace(compacted=[path for path in sources.compacted if path != out.resolve()])
+    sources = sources._replace(compacted=[path for path in sources.compacted if path != out])
     draft = out.parent / f".{out.name}.draft"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
@@ -89,11 +91,6 @@ def open_compacted(spark: SparkSession, path: Path) -> Compacted:
     return Compacted(tables, mark.rows, mark.files, mark.repeated, skipped)
 
 
-def open_tables(spark: SparkSession, path: Path) -> Tables:
-    """The tables that `compact` wrote."""
-    return open_compacted(spark, path).tables
-
-
 def is_compacted(path: Path) -> bool:
     """Whether a directory holds compacted traces."""
     return (path / MARK).is_file()
@@ -116,7 +113,9 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _M
         raise NoTraces(f"no segment is sound:{told(judged.refused)}", "read the traces of other peers, or older copies")
     rows = reduce(DataFrame.unionByName, parts)
     tell("numbering names", 2, _STEPS)
-    names = _written(number_names(rows).coalesce(1), draft / ".names")
+    skipped = [*sources.skipped, *judged.refused, *(one for compacted in older for one in compacted.skipped)]
+    unread = unread_starts(skipped)
+    names = _written(number_names(rows, unread).coalesce(1), draft / ".names")
     names.select("node", "id").distinct().coalesce(1).sortWithinPartitions("node").write.parquet(str(draft / "nodes"))
     records = numbered(rows, names)
     may_repeat = judged.is_overlapping or len(parts) > 1
@@ -125,10 +124,9 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _M
     tell("sorting records", 3, _STEPS)
     _sorted(records, count).write.partitionBy("kind").parquet(str(draft / "records"))
     written = spark.read.schema(RECORDS).parquet(str(draft / "records"))
-    processes_of(written, names).coalesce(1).write.parquet(str(draft / "processes"))
+    processes_of(written, names, unread).coalesce(1).write.parquet(str(draft / "processes"))
     for part in (".staged", ".names"):
         shutil.rmtree(draft / part, ignore_errors=True)
-    skipped = [*sources.skipped, *judged.refused, *(one for compacted in older for one in compacted.skipped)]
     return _Mark(
         SCHEMA_VERSION,
         written.count() if may_repeat else count,
@@ -150,8 +148,11 @@ def _sorted(records: DataFrame, count: int) -> DataFrame:
     return records.repartitionByRange(count // _ROWS_PER_FILE + 1, *by).sortWithinPartitions(*by, "sequence")
 
 
-def processes_of(records: DataFrame, names: DataFrame) -> DataFrame:
+def processes_of(records: DataFrame, names: DataFrame, unread: Unread) -> DataFrame:
     """The table of processes: all that are named, with how much of their traces is there."""
+    skipped = names.sparkSession.createDataFrame(
+        [(*start, count) for start, count in unread.items()], "short string, incarnation long, unread long"
+    )
     read = records.groupBy("process").agg(
         F.count("*").alias("records"),
         F.min("sequence").alias("first_sequence"),
@@ -160,14 +161,19 @@ def processes_of(records: DataFrame, names: DataFrame) -> DataFrame:
         F.max("wall_us").alias("last_us"),
         F.max(F.col("kind") == Kind.CLOSE.value).alias("is_closed"),
     )
-    known = names.where("process is not null").select("process", "node", "incarnation").join(read, "process", "left")
-    filled = known.fillna(0, ["records"]).fillna(False, ["is_closed"])
+    known = names.where("process is not null").withColumn("short", short_of(F.col("id"))).join(read, "process", "left")
+    known = known.join(F.broadcast(skipped), ["short", "incarnation"], "left")
+    filled = known.fillna(0, ["records", "unread"]).fillna(False, ["is_closed"])
     span = F.col("last_sequence") - F.col("first_sequence") + 1
     missing = F.coalesce(span - F.col("records"), F.lit(0)).alias("missing")
     return filled.withColumn("missing", missing).select(*PROCESSES.names).sort("process")
 
 
-def _check_out(out: Path) -> None:
+def check_out(out: Path) -> None:
+    """Refuse what could only fail after all the work: the tables take the place of `out`."""
+    above = next(parent for parent in out.resolve().parents if parent.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ConfigError("out", f"{above} cannot be written; name another directory")
     if out.exists() and not is_compacted(out) and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(
             "out", f"{out} holds something else than compacted traces; name a directory that is not there"

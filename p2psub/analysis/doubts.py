@@ -5,6 +5,7 @@
     segments discarded      until it entered a ring: a whole earlier start may be gone that nobody names
     numbers are missing     anywhere up to its last record; a full disk (`trace_overflow`) shows here too
     no record at all        at any time, until its peer was in a ring again
+    no start at all         at any time: an owner that acknowledged, and of which no file was handed in
 
 Nothing that may lie in such a span is called lost, delivered or broken. A span holds both its ends: within one
 microsecond only the ticks of a stamp say what was first. A tail has no other end: a peer may have been idle for an hour
@@ -74,6 +75,7 @@ class Doubts(NamedTuple):
             for ring in rings.get(process, ()):
                 by_ring.setdefault(ring, []).append(span)
         gone = [Span(ALWAYS_US, row.until_us) for row in _gone(tables).collect()]
+        gone += [Span(ALWAYS_US, NEVER_US)] * _has_unheard_owner(tables)
         homeless = Span.around([*gone, *(span for process, span in of_process.items() if process not in rings)])
         of_ring = {ring: Span.around(spans) for ring, spans in by_ring.items()}
         return cls(of_process, of_ring, homeless, Span.around([*gone, *of_process.values()]))
@@ -139,6 +141,12 @@ def _gone(tables: Tables) -> DataFrame:
     said = tables.of(Kind.DROP).where(F.col("reason") == DISCARDED).select("process").distinct()
     until = F.when(F.col("first_sequence") > 1, F.col("first_us")).otherwise(F.coalesce("entered_us", F.lit(NEVER_US)))
     return _starts(tables).join(F.broadcast(said), "process", "left_semi").select(until.alias("until_us"))
+
+
+def _has_unheard_owner(tables: Tables) -> bool:
+    """Whether a peer acknowledged something that left no record, and whose starts nobody names."""
+    owners = tables.of(Kind.ACKNOWLEDGE).where(F.col("peer").isNotNull()).select(F.col("peer").alias("node")).distinct()
+    return not owners.join(F.broadcast(tables.processes), "node", "left_anti").isEmpty()
 
 
 def _beside(found: DataFrame, rows: Sequence[tuple[object, ...]], kind: str, key: Column, otherwise: Span) -> DataFrame:

@@ -8,7 +8,7 @@ on Spark 4.3.0 stopping one that runs can overflow the stack.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,11 +19,12 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from p2psub.analysis.compacting import Compacted, processes_of
 from p2psub.analysis.headline import headline
 from p2psub.analysis.loading import LINES, escaped, flat, judge, path_of, without
-from p2psub.analysis.numbering import number_names, numbered
+from p2psub.analysis.numbering import Unread, number_names, numbered
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
-from p2psub.analysis.sources import NoTraces, Skipped, find_sources
+from p2psub.analysis.sources import NoTraces, Skipped, find_sources, unread_starts
 from p2psub.analysis.tables import Tables
 from p2psub.model.records import SCHEMA_VERSION
+from p2psub.runtime.trace_files import SHORT_CHARS
 
 _SEGMENT: Final = rf"^[0-9a-f]{{10}}-\d+-\d+\.v{SCHEMA_VERSION}\.ndjson$"
 _FOR_EVER: Final = "36500d"
@@ -45,7 +46,7 @@ class Follower:
 
     def __init__(self, spark: SparkSession, directories: Sequence[Path], room: Path) -> None:
         self._spark = spark
-        self._directories = [directory.resolve() for directory in directories]
+        self._directories = _roots(directories)
         self._room = room
         self._names: dict[tuple[str, int | None], _Name] = {}
         self._nodes: dict[str, int] = {}
@@ -78,11 +79,14 @@ class Follower:
         records = self._spark.read.schema(RECORDS).parquet(str(self._room / "records"))
         if self._is_overlapping:
             records = records.dropDuplicates(["process", "sequence"])
-        # Few, and asked for by nearly every question: found out once in a round.
-        processes = self._spark.createDataFrame(processes_of(records, self._names_frame()).collect(), PROCESSES)
-        nodes = self._spark.createDataFrame([(node, id_) for id_, node in self._nodes.items()], NODES)
-        tables = Tables(records, processes, nodes)
         skipped = sorted({*self._refused, *_unfit(self._directories)})
+        unread = unread_starts(skipped)
+        names = [*self._names.values(), *self._unheard(unread)]
+        # Few, and asked for by nearly every question: found out once in a round.
+        processes = processes_of(records, self._frame_of(names), unread).collect()
+        nodes = sorted({(name.node, name.id) for name in names})
+        create = self._spark.createDataFrame
+        tables = Tables(records, create(processes, PROCESSES), create(nodes, NODES))
         return Compacted(tables, records.count(), len(self._taken), self._repeated, skipped)
 
     def _stream(self, directory: Path) -> DataFrame:
@@ -125,10 +129,25 @@ class Follower:
                 self._starts += row.incarnation is not None
                 process = None if row.incarnation is None else self._starts
                 self._names[key] = _Name(row.name, row.id, row.incarnation, process, node)
-        return self._names_frame()
+        return self._frame_of(self._names.values())
 
-    def _names_frame(self) -> DataFrame:
-        return self._spark.createDataFrame(list(self._names.values()), _NAMES)
+    def _unheard(self, unread: Unread) -> Iterator[_Name]:
+        """Starts of which nothing but skipped segments is known so far; numbered for this round alone."""
+        heard = {(name.id[:SHORT_CHARS], name.incarnation) for name in self._names.values()}
+        known = {id_[:SHORT_CHARS]: id_ for id_ in self._nodes}
+        nodes = dict(self._nodes)
+        for number, (short, incarnation) in enumerate(sorted(unread.keys() - heard), self._starts + 1):
+            id_ = known.get(short, short)
+            yield _Name("", id_, incarnation, number, nodes.setdefault(id_, len(nodes) + 1))
+
+    def _frame_of(self, names: Iterable[_Name]) -> DataFrame:
+        return self._spark.createDataFrame(list(names), _NAMES)
+
+
+def _roots(directories: Iterable[Path]) -> list[Path]:
+    """The directories without those that lie below another: each file is to be read once."""
+    several = {directory.resolve() for directory in directories}
+    return sorted(one for one in several if several.isdisjoint(one.parents))
 
 
 def _unfit(directories: Iterable[Path]) -> list[Skipped]:

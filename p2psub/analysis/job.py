@@ -24,7 +24,7 @@ from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.headline import headline
 from p2psub.analysis.naming import named
-from p2psub.analysis.outputs import REPORT, keep, make_out, write_figures, write_report, write_table
+from p2psub.analysis.outputs import REPORT, WORK, keep, make_out, write_figures, write_report, write_table
 from p2psub.analysis.questions import FIRST, QUESTIONS, Question
 from p2psub.analysis.rematching import rematch
 from p2psub.analysis.report.document import render
@@ -90,7 +90,7 @@ def run_analysis(spark: SparkSession, orders: Orders, tell: Tell) -> Results:
 @contextmanager
 def _room(out: Path | None) -> Iterator[Path]:
     """Room for what is needed meanwhile: beside the results, which executors elsewhere can reach, or anywhere."""
-    room = Path(tempfile.mkdtemp(prefix="p2psub-analyze-")) if out is None else out / ".work"
+    room = Path(tempfile.mkdtemp(prefix="p2psub-analyze-")) if out is None else out / WORK
     try:
         yield room
     finally:
@@ -100,7 +100,7 @@ def _room(out: Path | None) -> Iterator[Path]:
 def read_traces(spark: SparkSession, directories: Sequence[Path], room: Path, tell: Tell) -> Compacted:
     """One compaction as it is; anything else is compacted into the room first."""
     sources = find_sources(directories)
-    if len(sources.compacted) == 1 and not sources.segments:
+    if len(sources.compacted) == 1 and not sources.skipped and not sources.segments:
         return open_compacted(spark, sources.compacted[0])
     return compact(spark, directories, room, tell)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -10,13 +12,17 @@ from pyspark.sql import functions as F  # noqa: N812
 from p2psub.analysis.loading import KEYS
 from p2psub.analysis.schemas import KEY_BITS, RECORDS
 from p2psub.analysis.tables import Tables, process_of
+from p2psub.runtime.trace_files import SHORT_CHARS
+
+Unread = Mapping[tuple[str, int], int]
+"""How many segments of a start were skipped, by the short name of its node and its incarnation."""
 
 
-def number_names(rows: DataFrame) -> DataFrame:
+def number_names(rows: DataFrame, unread: Unread = MappingProxyType({})) -> DataFrame:
     """Columns id, incarnation, process, node, name; a peer that is only named as a peer has no process.
 
-    Also those that left no trace of their own, and are known from others' records alone. They are few: one row for
-    each start of a peer.
+    Also those that left no trace of their own, and are known from others' records, or from the names of `unread` files
+    alone; then the id may be the short name. They are few: one row for each start of a peer.
     """
     own = [("node", "incarnation"), ("epoch_node", "epoch_incarnation")]
     of_keys = [(f"{key}_node", f"{key}_incarnation") for key in KEYS]
@@ -27,6 +33,8 @@ def number_names(rows: DataFrame) -> DataFrame:
     # Each made distinct by itself first: that is a scan of two columns, with little to hand on.
     several = [part.where("name is not null").distinct() for part in [*processes, peers]]
     named = reduce(DataFrame.unionByName, several).distinct().withColumn("id", _hex_of(F.col("name")))
+    if unread:
+        named = named.unionByName(_unheard(named, unread))
     in_order = Window.orderBy("id", F.col("incarnation").asc_nulls_last())
     return named.select(
         "name",
@@ -37,8 +45,24 @@ def number_names(rows: DataFrame) -> DataFrame:
     )
 
 
+def _unheard(named: DataFrame, unread: Unread) -> DataFrame:
+    """Starts of which nothing but skipped segments is known."""
+    starts = named.sparkSession.createDataFrame(sorted(unread), "short string, incarnation long")
+    ids = named.select(short_of(F.col("id")).alias("short"), "id", "incarnation")
+    known = ids.groupBy("short").agg(F.min("id").alias("known"))
+    id_ = F.coalesce("known", "short")
+    silent = starts.join(ids, ["short", "incarnation"], "left_anti").join(known, "short", "left")
+    return silent.select(F.base64(F.unhex(id_)).alias("name"), "incarnation", id_.alias("id"))
+
+
+def short_of(id_: Column) -> Column:
+    """How a node is called in the names of its segments."""
+    return F.substring(id_, 1, SHORT_CHARS)
+
+
 def _hex_of(name: Column) -> Column:
-    return F.lower(F.hex(F.unbase64(name)))
+    # Spark may ask this of rows that are left out, before it leaves them out.
+    return F.lower(F.hex(F.try_to_binary(name, F.lit("base64"))))
 
 
 def numbered(rows: DataFrame, names: DataFrame) -> DataFrame:
@@ -88,4 +112,4 @@ def _column(name: str) -> Column:
         return key.alias(name)
     if name in ("node", "peer"):
         return F.col(f"{name}_number").alias(name)
-    return F.unbase64(name).alias(name) if name == "digest" else F.col(name)
+    return F.try_to_binary(name, F.lit("base64")).alias(name) if name == "digest" else F.col(name)

@@ -9,6 +9,7 @@ tables/NAME.json       one object per line
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,12 +23,17 @@ from p2psub.errors import ConfigError
 REPORT: Final = "report.html"
 FIGURES: Final = "figures.json"
 TABLES: Final = "tables"
+WORK: Final = ".p2psub-work"
+"""The room of a run, while it runs."""
 _ROWS_AT_ONCE: Final = 16_384
 
 
 def make_out(out: Path) -> Path:
     """The directory for results, new or empty."""
     try:
+        if out.is_dir() and [path.name for path in out.iterdir()] == [WORK]:
+            # Left by a run that was killed.
+            shutil.rmtree(out / WORK)
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise ConfigError("out", f"{out} is not empty; name a directory that is, or a new one")
         out.mkdir(parents=True, exist_ok=True)

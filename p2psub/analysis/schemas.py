@@ -48,6 +48,7 @@ PROCESSES: Final = _table(
     last_us=LongType(),
     is_closed=BooleanType(),  # ended with a `close` record; else it was cut, and what followed is unknown
     missing=LongType(),  # records between the first and the last that are not there
+    unread=LongType(),  # its segments that were skipped
 )
 
 RECORDS: Final = _table(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import socket
 import sys
@@ -27,6 +28,7 @@ SHUFFLE_PARTITIONS: Final = 4
 _SHUFFLE_PARTITIONS_OF_CLUSTER: Final = 200
 """Spark's own number; adaptive execution makes fewer of them where there is less to do."""
 _CLUSTER: Final = "spark://"
+_MASTER: Final = re.compile(r"local(\[(\*|[1-9]\d*)\])?|spark://.+")
 _ANSWER_S_MAX: Final = 10.0
 _MEMORY_SHARE: Final = 0.25
 _MEMORY_MIB_MIN: Final = 1024
@@ -85,6 +87,7 @@ def open_session(
     `memory_mib` bounds the heap of this program's JVM, by default a quarter of the machine's memory. `quick` is for
     some 100,000 rows at most.
     """
+    _check_master(master)
     host = host_towards(master)
     home = _rooms()
     java = find_java()
@@ -123,6 +126,12 @@ def open_session(
         return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise _failure(java) from error
+
+
+def _check_master(master: str) -> None:
+    """Spark would say it in thirty lines of Java."""
+    if not _MASTER.fullmatch(master):
+        raise SparkFailed(f"{master!r} is no Spark master", "give local[*], local[4], or spark://HOST:PORT")
 
 
 def host_towards(master: str) -> str:

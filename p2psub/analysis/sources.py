@@ -7,7 +7,9 @@ is named too; elsewhere (a peer's keys, its store) only what is called `.ndjson`
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -51,7 +53,7 @@ def find_sources(directories: Iterable[Path]) -> Sources:
     for directory in named:
         if not directory.is_dir():
             raise NoTraces(f"there is no directory {directory}", "give the one that a peer writes its traces to")
-        for place, folders, files in os.walk(directory):
+        for place, folders, files in os.walk(directory, onerror=lambda error: _pass_over(error, found)):
             if MARK in files:
                 found.compacted.append(Path(place))
                 folders.clear()
@@ -65,6 +67,14 @@ def find_sources(directories: Iterable[Path]) -> Sources:
     return Sources(_once(found.segments), _once(found.compacted), _once(found.skipped))
 
 
+def has_compacted(directories: Iterable[Path]) -> bool:
+    """Whether there are compacted traces among them."""
+    try:
+        return bool(find_sources(directories).compacted)
+    except NoTraces:
+        return False
+
+
 def told(skipped: Sequence[Skipped]) -> str:
     """The first few of the files that were left out, as part of a sentence."""
     return "".join(f"\n  {path}: {reason}" for path, reason in skipped[:5]) + ("\n" if skipped else "")
@@ -76,10 +86,22 @@ def is_small(sources: Sources) -> bool:
         return False
     left = SMALL_BYTES
     for path in sources.segments:
-        left -= path.stat().st_size
+        # A peer that writes may discard it meanwhile.
+        with suppress(FileNotFoundError):
+            left -= path.stat().st_size
         if left < 0:
             return False
     return True
+
+
+def unread_starts(skipped: Iterable[Skipped]) -> Counter[tuple[str, int]]:
+    """Of which starts of peers segments were left out, and how many; by the names of the files."""
+    segments = (Segment.named(path.name) for path, _ in skipped)
+    return Counter((segment.node, segment.incarnation) for segment in segments if segment)
+
+
+def _pass_over(error: OSError, found: Sources) -> None:
+    found.skipped.append(Skipped(Path(error.filename), f"unreadable: {error.strerror}"))
 
 
 def _sort(place: Path, folders: list[str], files: list[str], found: Sources) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from p2psub.cli.exits import explained
+from p2psub.cli.interrupts import ended_by_signal
 from p2psub.cli.spark_extra import need_spark
 from p2psub.cli.telling import told
 from p2psub.cli.whereabouts import BadUsage
@@ -86,15 +88,19 @@ def _check(
     rematch: bool,
 ) -> None:
     """What can be said before Spark starts, which takes seconds."""
+    from p2psub.analysis.sources import has_compacted  # noqa: PLC0415, Spark is loaded only if wanted
+
     for directory in directories:
         if not directory.is_dir():
             raise BadUsage(f"there is no directory {directory}", "name the data directory of a peer, or one above it")
-    if d_diff is not None and d_diff <= 0:
-        raise BadUsage("--d-diff is not above 0", "give seconds, such as 60")
+    if d_diff is not None and not 0 < d_diff < math.inf:
+        raise BadUsage("--d-diff is no time above 0", "give seconds, such as 60")
     if every <= 0 or (for_s is not None and for_s <= 0):
         raise BadUsage("--every and --for must be above 0", "give seconds, such as 2")
     if follow and (out is not None or rematch or d_diff is not None):
         raise BadUsage("--follow shows running figures alone", "leave out --out, --rematch and --d-diff")
+    if follow and has_compacted(directories):
+        raise BadUsage("--follow reads what peers write, and there are compacted traces", "leave out --follow")
     if not follow and (for_s is not None or once):
         raise BadUsage("--for and --once say when to stop following", "add --follow")
 
@@ -109,7 +115,7 @@ def _run(orders: Orders, master: str) -> Results:
     sources = find_sources(orders.directories)
     if orders.out is not None:
         make_out(orders.out)
-    with told() as tell:
+    with ended_by_signal(), told() as tell:
         spark = open_session(master, quick=is_small(sources))
         try:
             return run_analysis(spark, orders, tell)

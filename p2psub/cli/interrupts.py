@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Final, TypeVar
 
 import typer
@@ -12,6 +14,20 @@ EXIT_SIGNAL: Final = 128
 """Added to the number of the signal that ended us, as shells do."""
 
 T = TypeVar("T")
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """SIGTERM ends the block as an exit does, so that all is cleaned up; else nothing after it would run."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(EXIT_SIGNAL + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def run_interruptible(work: Callable[[], Awaitable[T]]) -> T:

@@ -35,9 +35,12 @@ def over_spark(function: Callable[[T], R], items: Sequence[T], master: str | Non
     from p2psub.analysis.sweeps import spread_over  # noqa: PLC0415
 
     spark = open_session(master or LOCAL)
-    with progress_of(len(items)) as progress:
-        task = progress.add_task(what, total=len(items))
-        return spread_over(spark, function, items, lambda done: progress.update(task, completed=done))
+    try:
+        with progress_of(len(items)) as progress:
+            task = progress.add_task(what, total=len(items))
+            return spread_over(spark, function, items, lambda done: progress.update(task, completed=done))
+    finally:
+        spark.stop()
 
 
 def progress_of(total: int) -> Progress:

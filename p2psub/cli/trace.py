@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from p2psub.cli.exits import explained
+from p2psub.cli.interrupts import ended_by_signal
 from p2psub.cli.records import journey_to_json, journey_tree, record_text, record_to_json
 from p2psub.cli.spark_extra import need_spark
 from p2psub.cli.telling import told
@@ -48,11 +49,20 @@ def compact(
     """
     with explained(as_json):
         need_spark()
-        from p2psub.analysis.compacting import compact as compact_  # noqa: PLC0415, a JVM's worth of imports
+        from p2psub.analysis.compacting import check_out  # noqa: PLC0415, a JVM's worth of imports
+        from p2psub.analysis.compacting import compact as compact_  # noqa: PLC0415
         from p2psub.analysis.session import open_session  # noqa: PLC0415
+        from p2psub.analysis.sources import find_sources  # noqa: PLC0415
 
-        with told() as tell:
-            done = compact_(open_session(master), directories, out, tell)
+        # What is wrong with these is said at once, not after the seconds that Spark takes to start.
+        find_sources(directories)
+        check_out(out)
+        with ended_by_signal(), told() as tell:
+            spark = open_session(master)
+            try:
+                done = compact_(spark, directories, out, tell)
+            finally:
+                spark.stop()
     if as_json:
         skipped = [{"file": str(path), "reason": reason} for path, reason in done.skipped]
         said = {"out": str(out), "rows": done.rows, "files": done.files, "repeated": done.repeated}

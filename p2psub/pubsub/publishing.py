@@ -146,12 +146,19 @@ class Publishing:
         if waiting.event.id in self._outbox:
             self._send(waiting, found.successors[0])
 
-    def on_acknowledge(self, _: Contact, acknowledged: Acknowledge) -> None:
+    def on_acknowledge(self, owner: Contact, acknowledged: Acknowledge) -> None:
+        """The owner answers for the event from now on, or refuses to."""
         outcome = acknowledged.outcome
         waiting = self._outbox.pop(outcome.event, None)
-        if waiting is not None:
-            self._step.record(Kind.ACKNOWLEDGE, event=outcome.event, copies=outcome.copies, count=outcome.matched)
-            self._step.effects.append(Reply(waiting.command, (outcome,)))
+        if waiting is None:
+            return
+        event, peer = outcome.event, owner.id
+        if outcome.refused is None:
+            copies, count = outcome.copies, outcome.matched
+            self._step.record(Kind.ACKNOWLEDGE, event=event, peer=peer, copies=copies, count=count)
+        else:
+            self._step.record(Kind.DROP, event=event, peer=peer, reason=outcome.refused)
+        self._step.effects.append(Reply(waiting.command, (outcome,)))
 
     def on_not_owner(self, _: Contact, refused: NotOwner) -> None:
         """Somebody else is responsible: go there at once if we are told who, else look it up on the next try."""

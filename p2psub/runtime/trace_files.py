@@ -32,6 +32,10 @@ _Part = TypeVar("_Part")
 _Declared = TypeVar("_Declared", Subscription | None, Advertisement | None)
 
 
+SHORT_CHARS: Final = 10
+"""Of a node's id in hex, as much as the names of its segments hold."""
+
+
 class SegmentDamaged(P2psubError):
     """A segment holds something else than records."""
 
@@ -62,7 +66,7 @@ class Segment(NamedTuple):
 
 def short_name(node: NodeId) -> str:
     """How a node is called in the names of its segments."""
-    return node.hex()[:10]
+    return node.hex()[:SHORT_CHARS]
 
 
 def segments_of(paths: Iterable[Path]) -> list[tuple[Segment, Path]]:
@@ -78,14 +82,18 @@ def read_segments(directory: Path) -> Iterator[Record]:
 
 
 def read_segment(path: Path) -> Iterator[Record]:
-    """The records of one segment; SegmentDamaged where a line is no record, or of another schema version."""
+    """The records of one segment; SegmentDamaged where it cannot be read, is of another version, or a line is none."""
     segment = Segment.named(path.name)
     if segment is not None and segment.version != SCHEMA_VERSION:
         raise SegmentDamaged(
             f"{path} has schema version {segment.version}, and this p2psub reads {SCHEMA_VERSION}; "
             "read it with the p2psub that wrote it, or leave this file out"
         )
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise SegmentDamaged(f"{path} cannot be read: {error.strerror}; leave it out and read the rest") from error
+    for number, line in enumerate(lines, 1):
         try:
             yield _decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -67,11 +67,11 @@ def _process_rows(records: list[Record], numbers: Numbers) -> list[tuple[Any, ..
 def _process_row(start: _Start, records: list[Record], numbers: Numbers) -> tuple[Any, ...]:
     name = (numbers.processes[start], numbers.nodes[start[0]], start[1], len(records))
     if not records:
-        return (*name, None, None, None, None, False, 0)
+        return (*name, None, None, None, None, False, 0, 0)
     first, last = records[0], records[-1]
     missing = last.sequence - first.sequence + 1 - len(records)
     span = (first.sequence, last.sequence, first.stamp.wall_us, last.stamp.wall_us)
-    return (*name, *span, last.kind is Kind.CLOSE, missing)
+    return (*name, *span, last.kind is Kind.CLOSE, missing, 0)
 
 
 def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from p2psub.analysis.compacting import Compacted, compact, open_tables
+from p2psub.analysis.compacting import Compacted, compact, open_compacted
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import NoTraces
 from p2psub.analysis.tables import Tables
@@ -75,7 +75,7 @@ def test_every_record_comes_through_whole(spark: SparkSession, tmp_path: Path) -
     compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
     assert_same(compacted.tables, trace.tables(spark))
     assert (compacted.rows, files(compacted)) == (len(trace.records), (6, 0, 0))
-    assert_same(open_tables(spark, tmp_path / "out"), trace.tables(spark))
+    assert_same(open_compacted(spark, tmp_path / "out").tables, trace.tables(spark))
     unknown = compacted.tables.processes.where("records = 0").collect()
     assert [(row.is_closed, row.missing, row.first_us) for row in unknown] == [(False, 0, None)]
 
@@ -139,7 +139,7 @@ def test_a_crash_leaves_no_half_result(spark: SparkSession, tmp_path: Path, monk
         patch.setattr("p2psub.analysis.compacting.processes_of", fail)
         with pytest.raises(KeyboardInterrupt):
             compact(spark, [tmp_path / "in"], tmp_path / "out")
-    assert open_tables(spark, tmp_path / "out").records.count() == 1
+    assert open_compacted(spark, tmp_path / "out").tables.records.count() == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
     assert compact(spark, [tmp_path / "in"], tmp_path / "out").rows == 2
 
@@ -152,4 +152,4 @@ def test_only_compacted_traces_are_replaced(spark: SparkSession, tmp_path: Path)
     with pytest.raises(ConfigError, match="name a directory that is not there"):
         compact(spark, [tmp_path / "in"], tmp_path / "in")
     with pytest.raises(NoTraces, match="p2psub trace compact"):
-        open_tables(spark, tmp_path / "in")
+        open_compacted(spark, tmp_path / "in")

@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from p2psub.analysis.job import Results
-from p2psub.analysis.outputs import keep, make_out, write_table
+from p2psub.analysis.outputs import WORK, keep, make_out, write_table
 from p2psub.analysis.questions import QUESTIONS
 from p2psub.cli.analyze import EXIT_VIOLATION
 from p2psub.cli.main import app
 from p2psub.errors import ConfigError
+from p2psub.runtime.trace_files import Segment
 from tests.analysis.traces import market
 
 PROMISED = (
     "coverage duplicate_rate messages_per_cast hops_max published matched delivered lost unknown duplicates latency_ms "
     "violations rows files_skipped"
 )
-
-
-class Lent:
-    """The session of the tests, for a command that thinks it is its own."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._spark, name)
-
-    def stop(self) -> None:
-        """Others go on with it."""
-
-
-@pytest.fixture
-def _lent(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("p2psub.analysis.session.open_session", lambda *_, **__: Lent(spark))
 
 
 @pytest.mark.usefixtures("_lent")
@@ -52,7 +33,8 @@ def test_a_loss_is_found_told_and_shown(tmp_path: Path) -> None:
     traces, out = tmp_path / "traces", tmp_path / "out"
     trace = market(is_cut=False)
     trace.write(traces)
-    (traces / "0123456789-1-000000000001.v9.ndjson").write_text("{}\n")
+    newer = Segment.of(trace.processes[0].records[-1])._replace(version=9)
+    (traces / newer.file_name).write_text("{}\n")
     result = CliRunner().invoke(app, ["analyze", str(traces), "--out", str(out), "--json"])
     assert result.exit_code == EXIT_VIOLATION, result.output
     figures = json.loads(result.stdout)
@@ -80,10 +62,14 @@ def test_a_loss_is_found_told_and_shown(tmp_path: Path) -> None:
     assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables"}
 
 
-def test_what_is_unknown_is_no_failure() -> None:
-    """Only a promise that was broken fails the audit."""
-    assert Results({"violated": 0, "doubtful": 7}).is_sound
-    assert not Results({"violated": 1, "doubtful": 0}).is_sound
+def test_a_killed_run_does_not_block_the_next(tmp_path: Path) -> None:
+    """What it had in its room is taken away, if there is nothing else."""
+    (make_out(tmp_path / "out") / WORK / "traces").mkdir(parents=True)
+    assert list(make_out(tmp_path / "out").iterdir()) == []
+    (tmp_path / WORK).mkdir()
+    with pytest.raises(ConfigError, match="is not empty"):
+        make_out(tmp_path)
+    assert (tmp_path / WORK).is_dir()
 
 
 def test_a_table_without_rows_is_written_too(spark: SparkSession, tmp_path: Path) -> None:

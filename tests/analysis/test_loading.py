@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -37,11 +38,14 @@ def test_what_is_no_sound_segment_is_skipped_and_named(spark: SparkSession, tmp_
     name = Segment.named(first.name)
     assert name is not None
     here = first.parent
+    sound = json.loads(last.read_bytes().splitlines()[0])
     foreign = {
         here / name._replace(first=100).file_name: b"",
         here / name._replace(first=101).file_name: gzip.compress(first.read_bytes()),
         here / name._replace(first=102).file_name: first.read_bytes(),
         here / name._replace(first=103).file_name: b'{"event": [1, 2], "kind": "keep"}\n',
+        here / name._replace(first=105).file_name: json.dumps(sound | {"node": "A" * 25 + "!!="}).encode(),
+        here / name._replace(first=106).file_name: json.dumps(sound | {"digest": "A"}).encode(),
         here / name._replace(version=0).file_name: first.read_bytes(),
         here / name._replace(version=SCHEMA_VERSION + 1).file_name: b'{"kind": "of the future"}\n',
         here / "notes.ndjson": b'{"kind": "note"}\n',
@@ -63,6 +67,8 @@ def test_what_is_no_sound_segment_is_skipped_and_named(spark: SparkSession, tmp_
         name._replace(first=102).file_name: "begins with another record than its name says",
         name._replace(first=103).file_name: "1 of 1 lines are no records: truncated or damaged",
         name._replace(first=104).file_name: "a directory with the name of a file",
+        name._replace(first=105).file_name: "1 of 1 lines are no records: truncated or damaged",
+        name._replace(first=106).file_name: "1 of 1 lines are no records: truncated or damaged",
         name._replace(version=0).file_name: f"schema version 0, older than {SCHEMA_VERSION}, which this p2psub reads",
         name._replace(version=SCHEMA_VERSION + 1).file_name: (
             f"schema version {SCHEMA_VERSION + 1}, newer than {SCHEMA_VERSION}, which this p2psub reads"

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.job import Orders, run_analysis
-from p2psub.analysis.session import SparkFailed, host_towards
+from p2psub.analysis.session import SparkFailed, host_towards, open_session
 from p2psub.analysis.telling import tell_nobody
 from p2psub.cli.analyze import EXIT_VIOLATION
 from tests.analysis.traces import market
@@ -65,6 +65,13 @@ def test_where_no_master_answers_it_says_so_at_once(tmp_path: Path) -> None:
     assert f"no Spark master answers: {master.removeprefix('spark://')} (" in ran.stderr
     with pytest.raises(SparkFailed, match="name it as spark://HOST:PORT"):
         host_towards("spark://127.0.0.1")
+
+
+@pytest.mark.parametrize("master", ["locl", "local[x]", "local[0]", "127.0.0.1:7077", ""])
+def test_what_is_no_master_is_refused_with_examples(master: str) -> None:
+    """Before a JVM is started."""
+    with pytest.raises(SparkFailed, match="is no Spark master; give local"):
+        open_session(master)
 
 
 def test_executors_reach_this_program_where_it_reaches_the_master() -> None:

@@ -33,11 +33,9 @@ def test_nothing_to_do_is_nothing_done(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("command", [BROADCAST, OVERLAY], ids=["broadcast", "overlay"])
-def test_spark_and_processes_find_the_same(
-    command: list[str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("_lent")
+def test_spark_and_processes_find_the_same(command: list[str]) -> None:
     """`--spark` changes where the work is done, and nothing that is found."""
-    monkeypatch.setattr("p2psub.analysis.session.open_session", lambda _master: spark)
     assert figures(*command, "--spark") == figures(*command, "--jobs", "1")
 
 

@@ -11,10 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from p2psub.analysis.compacting import open_tables
+from p2psub.analysis.compacting import open_compacted
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_REFUSED
 from p2psub.cli.main import app
 from p2psub.model.ids import EventId
+from p2psub.runtime.trace_reading import find_segments, merge_traces
 from p2psub.runtime.values import id_to_text
 from tests.analysis.planting import Planting
 
@@ -106,6 +107,18 @@ def test_what_cannot_be_shown_is_explained(tmp_path: Path) -> None:
     assert f"skipped a segment: {damaged}, line 3" in ran.stderr
 
 
+def test_a_segment_that_is_gone_when_its_turn_comes_is_passed_over(tmp_path: Path) -> None:
+    """A peer that writes discards its oldest segments; the others are read all the same."""
+    planted(tmp_path)
+    segments = find_segments([tmp_path])
+    gone = segments[0][0]
+    gone.unlink()
+    skipped: list[str] = []
+    assert len(list(merge_traces(segments, lambda error: skipped.append(str(error))))) == 15
+    assert [text.partition(";")[0] for text in skipped] == [f"{gone} cannot be read: No such file or directory"]
+
+
+@pytest.mark.usefixtures("_lent")
 def test_compact_tells_what_it_did(spark: SparkSession, tmp_path: Path) -> None:
     """Figures and every skipped file, in words or as JSON."""
     planted(tmp_path / "in")
@@ -113,7 +126,7 @@ def test_compact_tells_what_it_did(spark: SparkSession, tmp_path: Path) -> None:
     said = json.loads(invoke("compact", tmp_path / "in", "--out", tmp_path / "out", "--json"))
     assert (said["rows"], said["files_skipped"], said["repeated"]) == (17, 1, 0)
     assert said["skipped"][0]["reason"] == "not the name of a segment"
-    assert open_tables(spark, tmp_path / "out").records.count() == 17
+    assert open_compacted(spark, tmp_path / "out").tables.records.count() == 17
     assert "17 records" in invoke("compact", tmp_path / "in", "--out", tmp_path / "out")
 
 

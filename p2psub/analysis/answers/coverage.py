@@ -23,12 +23,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.answers.events import events
-from p2psub.analysis.debts import is_end
 from p2psub.analysis.doubts import is_hidden_after
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.content import Guarantee
-from p2psub.model.records import Kind
 
 _CLASSES: Final = ("lost", "unknown", "still_owed", "missed", "beyond", "claims")
 SUMS: Final = ("expected", "delivered", "ended", "missing", *_CLASSES)
@@ -90,13 +88,6 @@ def coverage_totals(tables: Tables, known: DataFrame | None = None) -> DataFrame
         .withColumn("coverage", share())
         .orderBy("guarantee")
     )
-
-
-def outcomes(tables: Tables) -> DataFrame:
-    """How pairs ended that were not handed over: reason, and how many pairs an owner noted it of."""
-    ended = tables.of(Kind.OUTCOME).where(is_end())
-    pairs = ended.select("event", "subscription", "reason").distinct()
-    return pairs.groupBy("reason").agg(F.count("*").alias("pairs")).orderBy("reason")
 
 
 def share() -> Column:

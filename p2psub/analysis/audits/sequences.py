@@ -1,8 +1,8 @@
 """The trace itself: the records of a process are numbered from 1 without a gap, and its stamps only grow.
 
-What a peer says it dropped or discarded (`trace_overflow`, `trace_discarded`) is accounted for: what those records
-said is unknown, and so it is for a process that others speak of and that left no trace. That a process was cut, which
-is how a crash looks, breaks nothing and is no finding.
+What a peer says it dropped or discarded (`trace_overflow`, `trace_discarded`) is accounted for, and so is what lies in
+files that were skipped: what those records said is unknown, and so it is for a process that others speak of and that
+left no trace. That a process was cut, which is how a crash looks, breaks nothing and is no finding.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ def _holes(tables: Tables) -> DataFrame:
     by_node = gone.groupBy("node").agg(F.sum("gone").alias("gone_at_node"))
     beside = gone.join(by_node, "node").join(said, "node", "left").fillna(0, ["said"])
     beside = beside.withColumns({"sequence": F.col("last_sequence"), "wall_us": F.col("last_us")})
-    is_accounted = F.col("said") >= F.col("gone_at_node")
-    why = F.when(is_accounted, "it says that it dropped them").otherwise("nothing says why")
+    is_accounted, is_unread = F.col("said") >= F.col("gone_at_node"), F.col("unread") > 0
+    why = F.when(is_accounted, "it says that it dropped them").when(is_unread, "files of it were skipped")
     text = "%d records of {process} are not there, and %s"
-    return finding(beside, "trace", text, "gone", why, is_unknown=is_accounted)
+    said_why = F.coalesce(why, F.lit("nothing says why"))
+    return finding(beside, "trace", text, "gone", said_why, is_unknown=is_accounted | is_unread)
 
 
 def _silent(tables: Tables) -> DataFrame:
     silent = tables.processes.where(F.col("records") == 0)
-    return finding(silent, "trace", "others speak of {process}, of which there is no trace", is_unknown=F.lit(True))
+    why = F.when(F.col("unread") > 0, "all files of {process} were skipped")
+    text = F.coalesce(why, F.lit("others speak of {process}, of which there is no trace"))
+    return finding(silent, "trace", "%s", text, is_unknown=F.lit(True))
 
 
 def _backwards(tables: Tables) -> DataFrame:

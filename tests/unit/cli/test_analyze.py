@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from p2psub.analysis.sources import MARK
 from p2psub.cli.analyze import print_results, record_text
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_REFUSED
 from p2psub.cli.main import app
@@ -77,6 +78,8 @@ def printed(figures: dict[str, Any]) -> str:
     [
         (["nowhere"], "there is no directory nowhere"),
         ([".", "--d-diff", "0"], "--d-diff"),
+        ([".", "--d-diff", "inf"], "--d-diff"),
+        ([".", "--d-diff", "nan"], "--d-diff"),
         ([".", "--follow", "--out", "x"], "leave out --out"),
         ([".", "--follow", "--every", "0"], "--every"),
         ([".", "--for", "3"], "add --follow"),
@@ -87,6 +90,14 @@ def test_bad_usage_ends_with_advice_before_spark_starts(options: list[str], advi
     """Nothing is read, and what to do is said."""
     result = CliRunner().invoke(app, ["analyze", *options])
     assert (result.exit_code, advice in result.output) == (EXIT_BAD_INPUT, True), result.output
+
+
+def test_compacted_traces_are_not_followed(tmp_path: Path) -> None:
+    """Nobody writes there any more, and what is there would not be counted."""
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / MARK).touch()
+    result = CliRunner().invoke(app, ["analyze", "--follow", str(tmp_path)])
+    assert (result.exit_code, "leave out --follow" in result.output) == (EXIT_BAD_INPUT, True), result.output
 
 
 def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,8 @@ def test_what_is_not_installed_is_named(
 ) -> None:
     """With the command that brings it."""
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else find(name))
+    for place in ("importlib.util.find_spec", "p2psub.cli.spark_extra.find_spec"):
+        monkeypatch.setattr(place, lambda name: None if name == module else find(name))
     result = CliRunner().invoke(app, ["sim", command, option])
     assert result.exit_code == EXIT_REFUSED
     assert advice in result.output

@@ -83,6 +83,18 @@ def acknowledge(publisher: Publisher, sequence: int = 1, copies: int = 3) -> Pub
     return outcome
 
 
+def test_acknowledgement_names_its_owner_and_a_refusal_is_none() -> None:
+    """Who refuses has stored nothing: were it traced as an acknowledgement, it would be a broken promise."""
+    publisher = Publisher(owner=OWNER)
+    publisher.publish(1, ONCE, ONCE)
+    acknowledge(publisher, 1)
+    refused = PublishOutcome(event(2).id, 0, 0, "no_right")
+    publisher.core.on_acknowledge(OWNER, Acknowledge(refused))
+    kept, drop = records_of(publisher.step, Kind.ACKNOWLEDGE, Kind.DROP)
+    assert (kept.event, kept.peer, kept.copies, kept.count) == (event(1).id, OWNER.id, 3, 2)
+    assert (drop.event, drop.peer, drop.reason) == (event(2).id, OWNER.id, "no_right")
+
+
 def test_event_goes_to_the_owner_that_the_ring_names() -> None:
     """Hyper 3.1.2: look up, then send."""
     publisher = Publisher()
