@@ -12,6 +12,8 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -126,6 +128,21 @@ def open_session(
         return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise _failure(java) from error
+
+
+@contextmanager
+def spark_session(master: str, *, quick: bool = False) -> Iterator[SparkSession]:
+    """A session for the block.
+
+    A signal may come in the midst of a call, and then the JVM can be told nothing more: it ends with this program.
+    """
+    spark = open_session(master, quick=quick)
+    try:
+        yield spark
+    except Exception:
+        spark.stop()
+        raise
+    spark.stop()
 
 
 def _check_master(master: str) -> None:

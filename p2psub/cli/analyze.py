@@ -108,19 +108,20 @@ def _check(
 def _run(orders: Orders, master: str) -> Results:
     from p2psub.analysis.job import run_analysis  # noqa: PLC0415
     from p2psub.analysis.outputs import make_out  # noqa: PLC0415
-    from p2psub.analysis.session import open_session  # noqa: PLC0415
+    from p2psub.analysis.session import spark_session  # noqa: PLC0415
     from p2psub.analysis.sources import find_sources, is_small  # noqa: PLC0415
 
     # What is wrong with these is said at once, not after the seconds that Spark takes to start.
     sources = find_sources(orders.directories)
     if orders.out is not None:
         make_out(orders.out)
-    with ended_by_signal(), told() as tell:
-        spark = open_session(master, quick=is_small(sources))
-        try:
-            return run_analysis(spark, orders, tell)
-        finally:
-            spark.stop()
+    with (
+        ended_by_signal(),
+        told() as tell,
+        spark_session(master, quick=is_small(sources)) as spark,
+        ended_by_signal(),
+    ):
+        return run_analysis(spark, orders, tell)
 
 
 def print_results(results: Results, console: Console) -> None:

@@ -30,27 +30,27 @@ def follow_traces(
     Then what has arrived is read once more, so that the last figures speak of all of it.
     """
     from p2psub.analysis.following import Follower  # noqa: PLC0415, Spark is loaded only if wanted
-    from p2psub.analysis.session import open_session  # noqa: PLC0415
+    from p2psub.analysis.session import spark_session  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory(prefix="p2psub-follow-") as room:
-        spark = open_session(master)
-        try:
-            with _until_signalled() as ended, _printer(as_json) as say:
-                until_s = None if for_s is None else time.monotonic() + for_s
-                follower = Follower(spark, directories, Path(room))
-                is_first, is_last = True, False
-                while not is_last:
-                    # Asked before reading: whatever came until then is in the last figures.
-                    is_last = ended.is_set() or (until_s is not None and time.monotonic() >= until_s)
-                    began_s = time.monotonic()
-                    if follower.read() or is_first or is_last:
-                        say(follower.figures())
-                    is_first = False
-                    next_s = min(began_s + every_s, began_s + every_s if until_s is None else until_s)
-                    if not is_last:
-                        ended.wait(max(next_s - time.monotonic(), 0.0))
-        finally:
-            spark.stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="p2psub-follow-") as room,
+        spark_session(master) as spark,
+        _until_signalled() as ended,
+        _printer(as_json) as say,
+    ):
+        until_s = None if for_s is None else time.monotonic() + for_s
+        follower = Follower(spark, directories, Path(room))
+        is_first, is_last = True, False
+        while not is_last:
+            # Asked before reading: whatever came until then is in the last figures.
+            is_last = ended.is_set() or (until_s is not None and time.monotonic() >= until_s)
+            began_s = time.monotonic()
+            if follower.read() or is_first or is_last:
+                say(follower.figures())
+            is_first = False
+            next_s = min(began_s + every_s, began_s + every_s if until_s is None else until_s)
+            if not is_last:
+                ended.wait(max(next_s - time.monotonic(), 0.0))
 
 
 @contextmanager

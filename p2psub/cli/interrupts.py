@@ -18,16 +18,20 @@ T = TypeVar("T")
 
 @contextmanager
 def ended_by_signal() -> Iterator[None]:
-    """SIGTERM ends the block as an exit does, so that all is cleaned up; else nothing after it would run."""
+    """SIGINT and SIGTERM end the block as an exit does, so that all is cleaned up, and nothing is said.
+
+    To be entered again once Spark has started, which puts a handler of its own in place.
+    """
 
     def end(number: int, _: FrameType | None) -> None:
         raise SystemExit(EXIT_SIGNAL + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def run_interruptible(work: Callable[[], Awaitable[T]]) -> T:

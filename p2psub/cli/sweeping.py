@@ -31,16 +31,12 @@ def check_spark(spark: bool, master: str | None) -> None:
 
 def over_spark(function: Callable[[T], R], items: Sequence[T], master: str | None, what: str) -> list[R]:
     """What `function` makes of the items, in their order, by Spark's tasks."""
-    from p2psub.analysis.session import open_session  # noqa: PLC0415, only who asks for Spark loads it
+    from p2psub.analysis.session import spark_session  # noqa: PLC0415, only who asks for Spark loads it
     from p2psub.analysis.sweeps import spread_over  # noqa: PLC0415
 
-    spark = open_session(master or LOCAL)
-    try:
-        with progress_of(len(items)) as progress:
-            task = progress.add_task(what, total=len(items))
-            return spread_over(spark, function, items, lambda done: progress.update(task, completed=done))
-    finally:
-        spark.stop()
+    with spark_session(master or LOCAL) as spark, progress_of(len(items)) as progress:
+        task = progress.add_task(what, total=len(items))
+        return spread_over(spark, function, items, lambda done: progress.update(task, completed=done))
 
 
 def progress_of(total: int) -> Progress:

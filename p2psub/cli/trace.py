@@ -51,18 +51,14 @@ def compact(
         need_spark()
         from p2psub.analysis.compacting import check_out  # noqa: PLC0415, a JVM's worth of imports
         from p2psub.analysis.compacting import compact as compact_  # noqa: PLC0415
-        from p2psub.analysis.session import open_session  # noqa: PLC0415
+        from p2psub.analysis.session import spark_session  # noqa: PLC0415
         from p2psub.analysis.sources import find_sources  # noqa: PLC0415
 
         # What is wrong with these is said at once, not after the seconds that Spark takes to start.
         find_sources(directories)
         check_out(out)
-        with ended_by_signal(), told() as tell:
-            spark = open_session(master)
-            try:
-                done = compact_(spark, directories, out, tell)
-            finally:
-                spark.stop()
+        with ended_by_signal(), told() as tell, spark_session(master) as spark, ended_by_signal():
+            done = compact_(spark, directories, out, tell)
     if as_json:
         skipped = [{"file": str(path), "reason": reason} for path, reason in done.skipped]
         said = {"out": str(out), "rows": done.rows, "files": done.files, "repeated": done.repeated}

@@ -66,7 +66,7 @@ class FakeFollower:
 @pytest.fixture(autouse=True)
 def _pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeSession.is_stopped = False
-    monkeypatch.setattr("p2psub.analysis.session.open_session", lambda *_: FakeSession())
+    monkeypatch.setattr("p2psub.analysis.session.open_session", lambda *_, **__: FakeSession())
     monkeypatch.setattr("p2psub.analysis.following.Follower", FakeFollower)
 
 
