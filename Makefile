@@ -9,7 +9,7 @@ demo: $(INSTALLED)
 	$(VENV)/bin/p2psub demo
 
 test: $(INSTALLED)
-	$(VENV)/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadgroup --durations 25 --durations-min 5
+	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadgroup --durations 25 --durations-min 5
 
 # The compiled wheel; needs a C compiler, too. `pip wheel --no-deps --wheel-dir dist .` makes the pure one.
 wheel: $(INSTALLED)

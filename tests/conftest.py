@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,6 +23,11 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("house"), derandomize=False, max_examples=2_000)
 settings.load_profile("house")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors, 8 at most: tests with real peers wait most of the time."""
+    return min((os.cpu_count() or 1) + 1, 8)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

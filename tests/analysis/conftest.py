@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
 
 from p2psub.analysis.session import open_session
+from p2psub.cli.main import app
+from p2psub.runtime.trace_files import Segment
+from tests.analysis.planting import Planting
+from tests.analysis.traces import market
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,6 +40,29 @@ class Lent:
 @pytest.fixture
 def _lent(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("p2psub.analysis.session.open_session", lambda *_, **__: Lent(spark))
+
+
+class Analysed(NamedTuple):
+    """A planted trace, where it lies with a file that is skipped, and what `p2psub analyze` made of it."""
+
+    trace: Planting
+    traces: Path
+    out: Path
+    result: Result
+
+
+@pytest.fixture(scope="session")
+def analysed_market(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Analysed:
+    """A whole analysis takes long: once for all tests that look at it."""
+    trace, place = market(is_cut=False), tmp_path_factory.mktemp("market")
+    traces, out = place / "traces", place / "out"
+    trace.write(traces)
+    newer = Segment.of(trace.processes[0].records[-1])._replace(version=9)
+    (traces / newer.file_name).write_text("{}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("p2psub.analysis.session.open_session", lambda *_, **__: Lent(spark))
+        result = CliRunner().invoke(app, ["analyze", str(traces), "--out", str(out), "--json"])
+    return Analysed(trace, traces, out, result)
 
 
 @pytest.fixture(scope="session")

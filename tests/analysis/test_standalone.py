@@ -11,12 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
-from p2psub.analysis.job import Orders, run_analysis
 from p2psub.analysis.session import SparkFailed, host_towards, open_session
-from p2psub.analysis.telling import tell_nobody
 from p2psub.cli.analyze import EXIT_VIOLATION
+from tests.analysis.conftest import Analysed
 from tests.analysis.traces import market
 
 _PATIENCE_S = 900
@@ -41,17 +39,15 @@ def analyzed(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
 
 
-def test_a_cluster_gives_the_same_figures(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_cluster_gives_the_same_figures(analysed_market: Analysed) -> None:
     """Analysis by a master and two workers, and analysis here: the same figures, the same violations."""
-    trace = market(is_cut=False)
-    trace.write(tmp_path)
-    here = run_analysis(spark, Orders([tmp_path]), tell_nobody).figures
+    here = json.loads(analysed_market.result.stdout)
     with cluster() as master:
         assert master.startswith("spark://127.0.0.1:")
-        ran = analyzed(tmp_path, "--master", master, "--json")
+        ran = analyzed(analysed_market.traces, "--master", master, "--json")
     assert (ran.returncode, ran.stderr) == (EXIT_VIOLATION, "")
-    assert json.loads(ran.stdout) == json.loads(json.dumps(here))
-    assert (here["rows"], here["lost"]) == (len(trace.records), 1)
+    assert json.loads(ran.stdout) | {"report": here["report"]} == here
+    assert (here["rows"], here["lost"]) == (len(analysed_market.trace.records), 1)
 
 
 def test_where_no_master_answers_it_says_so_at_once(tmp_path: Path) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
-from typer.testing import CliRunner
 
-from p2psub.analysis.answers.coverage import coverage_totals
 from p2psub.analysis.audits import copies, losses, sequences
 from p2psub.analysis.audits.findings import told, united
 from p2psub.analysis.compacting import compact
-from p2psub.cli.main import app
+from p2psub.analysis.headline import headline
 from p2psub.runtime.trace_files import segments_of, short_name
 from tests.analysis.planting import Planting
 
@@ -43,48 +40,38 @@ def segments_below(directory: Path, short: str) -> list[Path]:
     return [path for segment, path in segments_of(directory.rglob("*.ndjson")) if segment.node == short]
 
 
-def damage(path: Path) -> None:
-    """Cut off its end."""
-    path.write_bytes(path.read_bytes()[:-9])
+def judged(spark: SparkSession, traces: Path, out: Path) -> tuple[dict[str, Any], dict[str, set[str]]]:
+    """The headline, and what audits say by verdict."""
+    compacted = compact(spark, [traces], out)
+    found: dict[str, set[str]] = {}
+    findings = united([audit.audit(compacted.tables) for audit in (copies, losses, sequences)])
+    for row in told(compacted.tables, findings).collect():
+        found.setdefault(row.verdict, set()).add(row.text)
+    return headline(compacted), found
 
 
-@pytest.mark.usefixtures("_lent")
-def test_what_is_unknown_is_no_failure(tmp_path: Path) -> None:
-    """Bob's file is damaged, and nobody names a start of his: its name tells that he was there."""
+def test_what_damaged_files_held_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
+    """Nobody names a start of Bob's: the names of his damaged files do. One of Ann's explains the hole in her trace."""
     trace = shop()
-    trace.write(tmp_path)
-    bob = short_name(trace.processes[1].node)
-    (segment,) = segments_below(tmp_path, bob)
-    damage(segment)
-    result = CliRunner().invoke(app, ["analyze", str(tmp_path), "--json"])
-    assert result.exit_code == 0, result.output
-    figures = json.loads(result.stdout)
-    assert (figures["delivered"], figures["ended"], figures["lost"], figures["unknown"]) == (1, 0, 0, 1)
-    assert (figures["violations"], figures["files_skipped"]) == ([], 1)
+    trace.write(tmp_path / "in", batch=2)
+    ann, bob = (short_name(process.node) for process in trace.processes[:2])
+    for path in [segments_below(tmp_path / "in", ann)[1], *segments_below(tmp_path / "in", bob)]:
+        path.write_bytes(path.read_bytes()[:-9])
+    figures, found = judged(spark, tmp_path / "in", tmp_path / "out")
+    assert (figures["delivered"], figures["ended"], figures["lost"], figures["still_owed"]) == (1, 0, 0, 0)
     assert (figures["processes"], figures["cut"], figures["unheard"]) == (2, 0, 1)
-    assert f"all files of {bob[:8]}.1 were skipped" in {one["text"] for one in figures["doubts"]}
+    assert figures["files_skipped"] == 1 + len(segments_below(tmp_path / "in", bob))
+    assert found.keys() == {"unknown"}
+    assert f"all files of {bob[:8]}.1 were skipped" in found["unknown"]
+    assert f"2 records of {ann[:8]}.1 are not there, and files of it were skipped" in found["unknown"]
 
 
 def test_an_owner_without_any_file_is_doubted_not_accused(spark: SparkSession, tmp_path: Path) -> None:
-    """That Bob was there is known from the acknowledgements alone."""
+    """Nobody handed Bob's files in; that he acknowledged is all that is known of him."""
     trace = shop()
     trace.write(tmp_path / "in")
     for path in segments_below(tmp_path / "in", short_name(trace.processes[1].node)):
         path.unlink()
-    tables = compact(spark, [tmp_path / "in"], tmp_path / "out").tables
-    (sums,) = coverage_totals(tables).collect()
-    assert (sums.delivered, sums.ended, sums.lost, sums.unknown, sums.still_owed) == (1, 0, 0, 1, 0)
-    found = united([audit.audit(tables) for audit in (copies, losses, sequences)]).collect()
-    assert {row.verdict for row in found} == {"unknown"}
-
-
-def test_a_hole_that_a_skipped_file_leaves_is_explained(spark: SparkSession, tmp_path: Path) -> None:
-    """Of Ann's segments the second is damaged: her records are missing, and it is known why."""
-    trace = shop()
-    trace.write(tmp_path / "in", batch=2)
-    ann = short_name(trace.processes[0].node)
-    damage(segments_below(tmp_path / "in", ann)[1])
-    tables = compact(spark, [tmp_path / "in"], tmp_path / "out").tables
-    (hole,) = told(tables, sequences.audit(tables)).collect()
-    assert hole.verdict == "unknown"
-    assert hole.text == f"2 records of {ann[:8]}.1 are not there, and files of it were skipped"
+    figures, found = judged(spark, tmp_path / "in", tmp_path / "out")
+    assert [figures[name] for name in ("delivered", "ended", "lost", "unknown", "still_owed")] == [1, 0, 0, 1, 0]
+    assert found.keys() == {"unknown"}
