@@ -15,7 +15,7 @@ from p2psub.cli.exits import explained
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
-    from p2psub.analysis.benchmark import AnalyzeReport
+    from p2psub.analysis.benchmark.comparison import AnalyzeReport
 
 EXIT_DIFFERENT = 3
 
@@ -30,7 +30,7 @@ def bench_analyze(
     with explained(as_json):
         sizes = _sizes(rows)
         try:
-            from p2psub.analysis.benchmark import bench_analyze as measure  # noqa: PLC0415, Spark is an extra
+            from p2psub.analysis.benchmark.comparison import bench_analyze as measure  # noqa: PLC0415, Spark is an extra
         except ImportError as error:
             raise ConfigError(
                 "bench analyze", f"{error.name} is missing; pip install 'p2psub[spark]' duckdb"

@@ -2,61 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.audits import sequences
-from p2psub.analysis.audits.catalogue import AUDITS
 from p2psub.analysis.audits.findings import told
-from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.doubts import Doubts
-from p2psub.analysis.rematching import rematch
 from p2psub.analysis.schemas import VIOLATIONS
-from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import Terms
+from tests.analysis.opinions import audited_by_duckdb, audited_by_spark, compared, kept
 from tests.analysis.planting import Planting
 from tests.analysis.rows import Numbers
 from tests.analysis.wrongs import Wrongs, peers
 
 
-def kept(tables: Tables) -> Tables:
-    """Tables that are asked many things."""
-    return Tables(*(frame.coalesce(1).persist() for frame in tables))
-
-
-def all_found(tables: Tables, *, is_rematched: bool) -> list[Any]:
-    """What all audits find."""
-    acks = acknowledged(tables).persist()
-    pairs = rematch(tables, acks).persist() if is_rematched else None
-    terms = Terms(pairs, acks=acks, doubts=Doubts.of(tables))
-    found = []
-    for audit in AUDITS:
-        rows = audit.find(tables, terms)
-        assert rows.schema == VIOLATIONS or rows.schema.simpleString() == VIOLATIONS.simpleString()
-        several = rows.collect()
-        assert {row.invariant for row in several} <= set(audit.promises)
-        found += several
-    return told(tables, tables.records.sparkSession.createDataFrame(found, VIOLATIONS)).collect()
-
-
-def compared(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Of findings what is known beforehand."""
-    columns = ("invariant", "verdict", "process", "sequence", "event", "subscription", "cast")
-    return sorted((tuple(row[column] for column in columns) for row in rows), key=repr)
-
-
 @pytest.mark.parametrize("is_rematched", [False, True], ids=["by counts", "rematched"])
 @pytest.mark.parametrize("is_cut", [False, True], ids=["whole", "cut"])
 def test_audits_find_what_was_planted_and_nothing_else(spark: SparkSession, is_cut: bool, is_rematched: bool) -> None:
-    """Every broken promise, with its records; the kept ones beside them are passed over."""
+    """Every broken promise, with its records; the kept ones beside them are passed over. DuckDB finds the same."""
     wrongs = Wrongs(is_cut=is_cut)
-    found = all_found(kept(wrongs.trace.tables(spark)), is_rematched=is_rematched)
+    tables = kept(wrongs.trace.tables(spark))
+    found = [row for rows in audited_by_spark(tables, is_rematched=is_rematched).values() for row in rows]
     assert compared(found) == wrongs.found(is_rematched=is_rematched)
-    assert not any("{" in row.text or "?" in row.text for row in found)
+    if not is_rematched:
+        theirs = [row for rows in audited_by_duckdb(tables).values() for row in rows]
+        assert sorted(theirs, key=repr) == wrongs.found(is_rematched=False)
+    said = told(tables, spark.createDataFrame(found, VIOLATIONS)).collect()
+    assert not any("{" in row.text or "?" in row.text for row in said)
     spark.catalog.clearCache()
 
 

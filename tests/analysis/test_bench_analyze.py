@@ -8,34 +8,35 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from p2psub.analysis.benchmark import EngineFailed, _compared, bench_analyze
-from p2psub.analysis.benchmark_queries import QUERIES
-from p2psub.analysis.benchmark_traces import write_trace
-from p2psub.analysis.benchmark_worker import Cost, Run, _cpu_s, _duckdb, _peak_mib
+from p2psub.analysis.benchmark.comparison import EngineFailed, _compared, bench_analyze
+from p2psub.analysis.benchmark.engines import ANSWERS, AUDITED, duckdb_engine
+from p2psub.analysis.benchmark.traces import write_trace
+from p2psub.analysis.benchmark.worker import Cost, Run, cpu_s, peak_mib
 from p2psub.cli.main import app
 
 
 def test_costs_are_summed_and_differences_named() -> None:
     """The ratio is of CPU seconds; an answer that differs is named."""
     same, other = [("a", 1.0)], [("a", 2.0)]
-    duckdb = Run("duckdb", 0.1, 50, {"one": Cost(1.0, 0.5, same), "two": Cost(1.0, 0.5, same)})
-    spark = Run("spark", 9.0, 900, {"one": Cost(2.0, 1.0, same), "two": Cost(4.0, 3.0, other)})
+    duckdb = Run("duckdb", 0.1, 50, {"casts": Cost(1.0, 0.5, same), "audit rings": Cost(1.0, 0.5, same)})
+    spark = Run("spark", 9.0, 900, {"casts": Cost(2.0, 1.0, same), "audit rings": Cost(4.0, 3.0, other)})
     size = _compared(1_000, 0.2, duckdb, spark)
     assert (size.all.ratio, size.all.spark.rows_per_s, size.all.duckdb.rows_per_s) == (3.0, 250.0, 1_000.0)
-    assert ([found.ratio for found in size.questions.values()], size.differing) == ([2.0, 4.0], ["two"])
+    assert ([found.ratio for found in size.questions.values()], size.differing) == ([2.0, 4.0], ["audit rings"])
+    assert (size.answers.ratio, size.audits.ratio) == (2.0, 4.0)
 
 
 def test_every_question_can_be_asked_of_duckdb(tmp_path: Path) -> None:
     """A small synthetic trace has an answer to each, and asking costs CPU and memory."""
-    rows = write_trace(tmp_path, 20_000)
-    with _duckdb(tmp_path, rows, 1, 512) as (ask, pids):
-        before_s = _cpu_s(pids)
-        answers = {name: ask(name) for name in QUERIES}
-        assert _cpu_s(pids) > before_s
-        assert sum(map(_peak_mib, pids)) > 10
-    assert all(answers.values())
+    rows = write_trace(tmp_path, 500_000)
+    with duckdb_engine(tmp_path, rows, 1, 512) as (ask, pids):
+        before_s = cpu_s(pids)
+        answers = {name: ask(name) for name in (*ANSWERS, *AUDITED)}
+        assert cpu_s(pids) > before_s
+        assert sum(map(peak_mib, pids)) > 10
+    assert {name for name, answer in answers.items() if not answer} == {"audit reigns"}
     [promised] = [row for row in answers["coverage"] if row[0] == "effectively_once"]
-    assert promised[1] == pytest.approx(20_000 / 14.2 * 0.9, rel=0.1)
+    assert promised[1] == pytest.approx(500_000 / 14.2 * 0.9, rel=0.1)
 
 
 def test_a_disk_that_is_too_small_is_said_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,8 +56,8 @@ def _transfers(tables: Tables, doubts: Doubts) -> DataFrame:
     forwards = tables.of(Kind.FORWARD).groupBy("cast")
     counted = forwards.agg(F.count("*").alias("transfers"), F.max("count").alias("tries"))
     spent = settled.join(counted, "cast", "left").fillna(0, ["transfers", "tries"]).where(F.col("tries") <= 1)
-    beside = spent.join(_clusters(tables), "span").where(F.col("transfers") != F.col("clusters") - 1)
-    beside = doubts.with_hidden_anywhere(beside)
+    beside = spent.join(_clusters(tables, settled.select("span").distinct()), "span")
+    beside = doubts.with_hidden_anywhere(beside.where(F.col("transfers") != F.col("clusters") - 1))
     is_unknown = is_hidden_before(F.col("wall_us") + CALM_US) & is_hidden_after(F.col("wall_us") - CALM_US)
     text = "the broadcast {cast} in a settled cube of %d clusters took %d transfers"
     return finding(beside, "S11", text, "clusters", "transfers", is_unknown=is_unknown)
@@ -75,8 +75,8 @@ def _stirred(tables: Tables) -> DataFrame:
     return changed.unionByName(ended).select(beside).distinct()
 
 
-def _clusters(tables: Tables) -> DataFrame:
-    """How many clusters had a super-node throughout a span."""
-    spans = F.sequence(_span_of("began_us"), _span_of("ended_us"))
-    during = reigns(tables).select("cluster", F.explode(spans).alias("span"))
-    return during.distinct().groupBy("span").agg(F.count("*").alias("clusters"))
+def _clusters(tables: Tables, spans: DataFrame) -> DataFrame:
+    """How many clusters had a super-node throughout each of the spans; a reign may last for a million others."""
+    ruled = reigns(tables).select("cluster", _span_of("began_us").alias("since"), _span_of("ended_us").alias("until"))
+    during = spans.join(F.broadcast(ruled), F.col("span").between(F.col("since"), F.col("until")))
+    return during.groupBy("span").agg(F.count_distinct("cluster").alias("clusters"))

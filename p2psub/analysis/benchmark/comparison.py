@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
-from p2psub.analysis.benchmark_traces import write_trace
-from p2psub.analysis.benchmark_worker import Run
+from p2psub.analysis.benchmark.engines import ANSWERS
+from p2psub.analysis.benchmark.traces import write_trace
+from p2psub.analysis.benchmark.worker import Run
 from p2psub.errors import P2psubError
 
 _BYTES_PER_ROW = 40
@@ -47,6 +48,10 @@ class Size(msgspec.Struct, frozen=True):
     rows: int
     written_s: float
     questions: dict[str, Comparison]
+    answers: Comparison
+    """The answers together."""
+    audits: Comparison
+    """The audits together, with what they rest on."""
     all: Comparison
     spark_start_cpu_s: float
     spark_peak_mib: float
@@ -94,7 +99,7 @@ def _measure(rows: int, threads: int, memory_mib: int, tell: Callable[[str], Non
 
 def _run(engine: str, path: Path, rows: int, threads: int, memory_mib: int) -> Run:
     arguments = [engine, str(path), str(rows), str(threads), str(memory_mib)]
-    command = [sys.executable, "-m", "p2psub.analysis.benchmark_worker", *arguments]
+    command = [sys.executable, "-m", "p2psub.analysis.benchmark.worker", *arguments]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
@@ -103,16 +108,18 @@ def _run(engine: str, path: Path, rows: int, threads: int, memory_mib: int) -> R
 
 
 def _compared(rows: int, written_s: float, duckdb: Run, spark: Run) -> Size:
-    questions = {
-        name: _comparison(rows, (ours.cpu_s, ours.wall_s), (theirs.cpu_s, theirs.wall_s))
-        for name, ours in spark.questions.items()
-        for theirs in (duckdb.questions[name],)
-    }
+
+    def together(names: Iterable[str]) -> Comparison:
+        several = list(names)
+        return _comparison(rows, _sums(spark, several), _sums(duckdb, several))
+
     return Size(
         rows,
         written_s,
-        questions,
-        _comparison(rows, _sums(spark), _sums(duckdb)),
+        {name: together([name]) for name in spark.questions},
+        together(name for name in spark.questions if name in ANSWERS),
+        together(name for name in spark.questions if name not in ANSWERS),
+        together(spark.questions),
         spark.start_cpu_s,
         spark.peak_mib,
         duckdb.peak_mib,
@@ -128,6 +135,6 @@ def _comparison(rows: int, spark: tuple[float, float], duckdb: tuple[float, floa
     )
 
 
-def _sums(run: Run) -> tuple[float, float]:
-    costs = run.questions.values()
+def _sums(run: Run, names: Iterable[str]) -> tuple[float, float]:
+    costs = [run.questions[name] for name in names]
     return sum(cost.cpu_s for cost in costs), sum(cost.wall_s for cost in costs)

@@ -35,6 +35,8 @@ _DOUBT: Final = """
             where first_sequence = 1 and process in (
                 select process from records where kind = 'drop' and reason = 'trace_discarded'
             )
+            union all select 9223372036854775807 from records
+            where kind = 'acknowledge' and peer is not null and peer not in (select node from processes)
         )
     )"""
 
@@ -118,6 +120,9 @@ _COVERAGE: Final = """
         from classed
     )"""
 
+COVERED: Final = f"with {_DOUBT}, {_COVERAGE}"
+"""What begins a query about what became of events, one row each."""
+
 _HISTOGRAM: Final = f"""{_BUCKET} as bucket, count(*) as spans, min(us) as least_us, max(us) as greatest_us,
         sum(us) as sum_us"""
 
@@ -141,7 +146,7 @@ def _percentiles(by: str) -> str:
 
 
 COVERAGE: Final = f"""
-    with {_DOUBT}, {_COVERAGE},
+    {COVERED},
     sums as (
         select guarantee, count(*) as events, sum(coalesce(expected, matched, 0)) as matched,
             coalesce(sum(expected), 0) as expected, sum(delivered) as delivered, sum(ended) as ended,
@@ -310,7 +315,7 @@ LOAD: Final = """
     from work left join nodes using (node) group by node, id order by node"""
 
 CONSERVATION: Final = f"""
-    with {_DOUBT}, {_COVERAGE},
+    {COVERED},
     sent as (select peer as node, count(*) as sent from records where kind = 'forward' group by peer),
     got as (
         select node, count(*) filter (kind = 'receive') as taken, count(*) filter (kind = 'duplicate') as other

@@ -2,7 +2,9 @@
 
 Made by DuckDB out of numbers alone, so that 10^8 records take minutes. Events with 0 to 6 claims each, one in ten
 `at_most_once`; every fourth goes through the cube as a multicast; one change in a thousand events is broadcast. Of the
-hand-overs one in a thousand is lost, one in a hundred ended otherwise, one in a thousand repeated.
+hand-overs one in a thousand is lost, one in a thousand comes too late, one in a hundred ended otherwise, one in a
+thousand is repeated; of the acknowledgements two in a thousand have fewer copies than they should. So audits have
+something to find, and most of what they look at is sound.
 """
 
 from __future__ import annotations
@@ -23,18 +25,22 @@ _RECORDS_PER_EVENT: Final = 14.2
 _FANOUT: Final = 7
 _BEGIN_US: Final = 1_700_000_000_000_000
 _BETWEEN_US: Final = 100
+_BEFORE_US: Final = 20_000_000
+"""So long before the first event all peers are in their rings."""
+_TURNS: Final = 32
 
 
 def write_trace(path: Path, rows: int) -> int:
     """Write `records/kind=.../`, `processes/` and `nodes/` of about so many rows; returns how many there are."""
     with duckdb.connect() as connection:
         connection.execute("set preserve_insertion_order = true")
-        _prepare(connection, max(int(rows / _RECORDS_PER_EVENT), 1))
+        events = max(int(rows / _RECORDS_PER_EVENT), 1)
+        _prepare(connection, events)
         for kind, query in _KINDS.items():
             directory = path / "records" / f"kind={kind}"
             directory.mkdir(parents=True)
             connection.execute(f"copy ({_filled(query)}) to '{directory}' (format parquet, file_size_bytes '64MB')")
-        for name, query in (("processes", _PROCESSES), ("nodes", _NODES)):
+        for name, query in (("processes", _processes(events)), ("nodes", _NODES)):
             (path / name).mkdir()
             connection.execute(f"copy ({query}) to '{path / name / 'all.parquet'}' (format parquet)")
         files = path / "records" / "*" / "*.parquet"
@@ -65,9 +71,9 @@ def _prepare(connection: duckdb.DuckDBPyConnection, events: int) -> None:
     connection.execute(f"""
         create view casts as
         select i, super_node(owner) as root, key(root, 2 * i + 1) as "cast", matched_us as us, 3 as receivers,
-            'EventPayload' as payload from events where i % 4 = 0
+            0 as is_change, 'EventPayload' as payload from events where i % 4 = 0
         union all
-        select i, super_node(owner), key(super_node(owner), 2 * i + 2), matched_us, {CLUSTERS - 1},
+        select i, super_node(owner), key(super_node(owner), 2 * i + 2), matched_us, {CLUSTERS - 1}, 1,
             'ChangePayload' from events where i % 1000 = 0""")
     connection.execute("""
         create view hops as
@@ -97,52 +103,79 @@ def _sql(type_: DataType) -> str:
             return "blob"
 
 
-def _by(node: str, sequence: str, wall_us: str) -> str:
-    return f"{node} as node, {node} as process, {sequence} as sequence, {wall_us} as wall_us, 0 as ticks"
+def _by(node: str, wall_us: str, turn: str) -> str:
+    """By whom and when; `turn` tells apart what a process writes within one microsecond."""
+    sequence = f"({wall_us} - {_BEGIN_US - _BEFORE_US}) * {_TURNS} + {turn}"
+    return f"{node} as node, {node} as process, {sequence} as sequence, {wall_us} as wall_us, {turn} as ticks"
 
 
 _GUARANTEE: Final = "case when is_promised then 'effectively_once' else 'at_most_once' end"
+_DIGEST: Final = "unhex(sha256(cast(i as varchar)))"
+_KEPT_US: Final = "matched_us + 300 + wait(i, copy)"
+_ACKED_US: Final = "matched_us + 600 + wait(i, 0) + wait(i, 1)"
+_CLUSTER: Final = f"'c' || n % {CLUSTERS} as cluster"
+_CHANGE: Final = "'[[\"c' || root || '\"],' || i || ']' as change"
+_ALL_NODES: Final = f"range(1, {NODES_COUNT + 1}) r(n)"
+_SUPER_NODES: Final = f"range(1, {CLUSTERS + 1}) r(n)"
+_SUBSCRIBED: Final = f"{_ALL_NODES}, range(1, {SUBSCRIPTIONS + 1}) s(m)"
 _KINDS: Final = {
-    "publish": f"select {_by('publisher', '20 * i + 2', 'us')}, event, {_GUARANTEE} as guarantee from events",
-    "match": f"""select {_by("owner", "20 * i + 3", "matched_us")}, event, claims as count, {_GUARANTEE} as reason
+    "publish": f"""select {_by("publisher", "us", "2")}, event, {_GUARANTEE} as guarantee, {_DIGEST} as digest
         from events""",
-    "store": f"""select {_by("owner", "20 * i + 4", "matched_us + 5")}, event, claims as count,
+    "match": f"""select {_by("owner", "matched_us", "3")}, event, claims as count, {_GUARANTEE} as reason
+        from events""",
+    "store": f"""select {_by("owner", "matched_us + 5", "4")}, event, claims as count,
         'c' || owner % {CLUSTERS} as cluster, 'effectively_once' as guarantee from events where is_promised""",
-    "keep": f"""select {_by(f"(owner + copy) % {NODES_COUNT} + 1", "20 * i + 5", "matched_us + 300 + wait(i, copy)")},
-        event from (select *, unnest([0, 1]) as copy from events) where is_promised""",
-    "acknowledge": f"""select {_by("publisher", "20 * i + 6", "matched_us + 600 + wait(i, 'acknowledge')")}, event,
-        claims as count, 3 as copies from events where is_promised""",
-    "deliver": f"""select {_by("subscriber", "20 * i + 7", "delivered_us")}, event, subscription
-        from (select *, unnest(range(if(fate = 11, 2, 1))) from pairs) where fate > 10""",
-    "outcome": f"""select {_by("owner", "20 * i + 8", "delivered_us + 400")}, event, subscription,
+    "keep": f"""select {_by(f"(owner + copy) % {NODES_COUNT} + 1", _KEPT_US, "5")}, event
+        from (select *, unnest([0, 1]) as copy from events) where is_promised and dice(i, 'keep', 1000) > copy""",
+    "acknowledge": f"""select {_by("publisher", _ACKED_US, "6")}, event, owner as peer,
+        claims as count, if(dice(i, 'copies', 1000) > 0, 3, 2) as copies from events where is_promised""",
+    "deliver": f"""select {_by("subscriber", "delivered_us + if(fate = 12, 90000000, 0)", "7 + again")}, event,
+        subscription, {_DIGEST} as digest
+        from (select *, unnest(range(if(fate = 11, 2, 1))) as again from pairs) where fate > 10""",
+    "outcome": f"""select {_by("owner", "delivered_us + 400", "9")}, event, subscription,
         if(fate > 10, 'delivered', 'expired') as reason from pairs where fate > 0 and is_promised""",
-    "discharge": f"""select {_by("owner", "20 * i + 9", "matched_us + 900000")}, event, claims as count
+    "discharge": f"""select {_by("owner", "matched_us + 900000", "10")}, event, claims as count
         from events where is_promised and dice(i, 'discharge', 1000) > 0""",
-    "cast": f"""select {_by("root", "20 * i + 10", "us")}, "cast", payload as reason from casts""",
-    "forward": f"""select {_by("root", "20 * i + 11", "sent_us")}, "cast", receiver as peer, bin(hop) as prefix,
+    "cast": f"""select {_by("root", "us", "11 + is_change")}, "cast", payload as reason from casts""",
+    "forward": f"""select {_by("root", "sent_us", "13 + is_change")}, "cast", receiver as peer, bin(hop) as prefix,
         1 as count from hops""",
-    "receive": f"""select {_by("receiver", "20 * i + 12", "got_us")}, "cast", root as peer, bin(hop) as prefix,
+    "receive": f"""select {_by("receiver", "got_us", "15 + is_change")}, "cast", root as peer, bin(hop) as prefix,
         hop % 5 + 1 as hops from hops""",
-    "duplicate": f"""select {_by("receiver", "20 * i + 13", "got_us + 9")}, "cast", null as event, root as peer,
-        'cast_repeated' as reason from hops where dice(i, hop, 100) = 0
+    "change": f"""select {_by("receiver", "got_us + 20 + again", "17")}, {_CHANGE},
+        'c' || receiver % {CLUSTERS} as cluster
+        from (select *, unnest(range(if(dice(i, hop, 1000) = 0, 2, 1))) as again from hops) where is_change = 1""",
+    "number": f"""select {_by("root", "us", "18")}, {_CHANGE}, key(root, i % {SUBSCRIPTIONS} + 1) as subscription,
+        1 as version from casts where is_change = 1""",
+    "duplicate": f"""select {_by("receiver", "got_us + 9", "19 + is_change")}, "cast", null as event, root as peer,
+        bin(hop) as prefix, 'cast_repeated' as reason from hops where dice(i, hop, 100) = 0
         union all
-        select {_by("owner", "20 * i + 14", "matched_us + 9")}, null, event, publisher, 'publish_repeated'
+        select {_by("owner", "matched_us + 9", "21")}, null, event, publisher, null, 'publish_repeated'
         from events where dice(i, 'again', 100) = 0""",
-    "role": f"""select {_by("n", "1", str(_BEGIN_US - 1))}, 'c' || n % {CLUSTERS} as cluster, 1 as epoch_counter,
-        n as epoch_process, 'super_node' as reason from range(1, {CLUSTERS + 1}) r(n)""",
-    "subscribe": f"""select {_by("n", "1", f"{_BEGIN_US} + m")}, key(n, m) as subscription
-        from range(1, {NODES_COUNT + 1}) r(n), range(1, {SUBSCRIPTIONS + 1}) s(m)""",
-    "verdict": f"""select {_by("n", "1", f"{_BEGIN_US} + m + wait(n, m)")}, key(n, m) as subscription,
-        'stable active' as reason from range(1, {NODES_COUNT + 1}) r(n), range(1, {SUBSCRIPTIONS + 1}) s(m)""",
+    "drop": f"""select {_by("subscriber", "delivered_us", "22")}, event, subscription,
+        if(dice(i, 'drop', 100) > 0, 'channel_full', null) as reason from pairs where fate <= 10""",
+    "ring": f"select {_by('n', str(_BEGIN_US - _BEFORE_US), '1')}, {_CLUSTER}, 'joined' as reason from {_ALL_NODES}",
+    "table": f"""select {_by("n", f"{_BEGIN_US - _BEFORE_US} + m", "2")}, 1 as epoch_counter,
+        super_node(n) as epoch_process, m as count,
+        {NODES_COUNT // CLUSTERS} + if(dice(n, m, 1000) = 0, 1, 0) as copies
+        from {_ALL_NODES}, range(1, 20) s(m)""",
+    "role": f"""select {_by("n", str(_BEGIN_US - _BEFORE_US), "3")}, {_CLUSTER}, 1 as epoch_counter,
+        n as epoch_process, 'super_node' as reason from {_SUPER_NODES}""",
+    "subscribe": f"""select {_by("n", f"{_BEGIN_US - 9_000_000} + m", "1")}, key(n, m) as subscription
+        from {_SUBSCRIBED}""",
+    "verdict": f"""select {_by("n", f"{_BEGIN_US - 9_000_000} + m + wait(n, m)", "2")}, key(n, m) as subscription,
+        'stable active' as reason from {_SUBSCRIBED}""",
 }
-_NODES: Final = (
-    f"select cast(n as integer) as node, sha1(cast(n as varchar)) as id from range(1, {NODES_COUNT + 1}) r(n)"
-)
-_FAR_US: Final = _BEGIN_US + (1 << 50)
-_PROCESSES: Final = f"""
+_NODES: Final = f"select cast(n as integer) as node, sha1(cast(n as varchar)) as id from {_ALL_NODES}"
+
+
+def _processes(events: int) -> str:
+    """All of them ran from beginning to end, and closed."""
+    began_us, ended_us = _BEGIN_US - _BEFORE_US, _BEGIN_US + events * _BETWEEN_US + 200_000_000
+    return f"""
     select cast(n as integer) as process, cast(n as integer) as node, cast(1 as bigint) as incarnation,
         cast(1 as bigint) as records, cast(1 as bigint) as first_sequence, cast(1 as bigint) as last_sequence,
-        cast({_BEGIN_US} as bigint) as first_us, cast({_FAR_US} as bigint) as last_us, true as is_closed,
-        cast(0 as bigint) as missing, cast(0 as bigint) as unread from range(1, {NODES_COUNT + 1}) r(n)"""
+        cast({began_us} as bigint) as first_us, cast({ended_us} as bigint) as last_us, true as is_closed,
+        cast(0 as bigint) as missing, cast(0 as bigint) as unread from {_ALL_NODES}"""
+
 
 assert (len(NODES), len(PROCESSES)) == (2, 11), "the tables that are written here by hand"

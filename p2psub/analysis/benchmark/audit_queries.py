@@ -1,0 +1,397 @@
+"""The audits once more, as SQL for DuckDB over the same tables: a second opinion, and a measure for Spark.
+
+Written from the definitions in `audits`, `debts` and `doubts`. All audits rest on `GROUND`, which is laid once, as an
+analysis on Spark does it. Every query has one row per finding: which promise, the verdict, the record, and the things
+that it is about.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from p2psub.analysis.audits.catalogue import AUDITS
+from p2psub.analysis.audits.conservation import REMEMBER_US
+from p2psub.analysis.audits.copies import COPIES, SEEN_US, SETTLED_US
+from p2psub.analysis.audits.rings import JOIN_US
+from p2psub.analysis.audits.spreading import CALM_US
+from p2psub.analysis.benchmark.queries import COVERED
+from p2psub.analysis.doubts import NEVER_US
+from p2psub.analysis.schemas import KEY_BITS
+from p2psub.analysis.terms import D_DIFF_US
+
+COLUMNS: Final = ("invariant", "verdict", "process", "sequence", "event", "subscription", "cast")
+"""Of every query, and of every finding on Spark too."""
+
+_HOLED: Final = "(records = 0 or missing > 0 or first_sequence > 1)"
+_SPAN: Final = f"coalesce(min(from_us), {NEVER_US}) as from_us, coalesce(max(until_us), -1) as until_us"
+
+GROUND: Final = (
+    f"create or replace macro process_of(thing) as cast(thing >> {KEY_BITS} as integer)",
+    "create or replace macro verdict(is_unknown) as case when is_unknown then 'unknown' else 'violated' end",
+    f"create or replace macro span_of(us) as us // {CALM_US}",
+    """create or replace temp table starts as
+    select *, min(entered_us) over (
+        partition by node order by incarnation rows between 1 following and unbounded following
+    ) as back_us
+    from processes left join (
+        select process, min(wall_us) as entered_us from records where kind = 'ring' group by process
+    ) using (process)""",
+    f"""create or replace temp table hidden as
+    select * from (
+        select process, case when {_HOLED} then 0 else last_us end as from_us, case
+            when not is_closed then coalesce(greatest(back_us, coalesce(last_us, back_us)), {NEVER_US})
+            when missing > 0 then last_us
+            when first_sequence > 1 then first_us end as until_us
+        from starts
+    ) where until_us is not null""",
+    f"""create or replace temp table gone as
+    select 0 as from_us,
+        case when first_sequence > 1 then first_us else coalesce(entered_us, {NEVER_US}) end as until_us
+    from starts where process in (from records select process where kind = 'drop' and reason = 'trace_discarded')
+    union all
+    select 0, {NEVER_US} where exists (
+        from records where kind = 'acknowledge' and peer is not null and peer not in (select node from processes)
+    )""",
+    f"""create or replace temp table anywhere as select {_SPAN} from (
+        from gone union all select from_us, until_us from hidden
+    )""",
+    """create or replace temp table rings as
+    select distinct process, cluster from records where kind in ('ring', 'role') and cluster is not null""",
+    f"""create or replace temp table homeless as select {_SPAN} from (
+        from gone union all select from_us, until_us from hidden where process not in (select process from rings)
+    )""",
+    """create or replace temp table ringed as
+    select cluster, least(min(hidden.from_us), any_value(homeless.from_us)) as from_us,
+        greatest(max(hidden.until_us), any_value(homeless.until_us)) as until_us
+    from hidden join rings using (process) cross join homeless group by cluster""",
+    """create or replace temp table acks as
+    with acked as (
+        select event, min((wall_us, ticks, process, sequence)) as ack,
+            arg_min({'peer': peer, 'copies': copies, 'count': count}, (wall_us, ticks, process, sequence)) as said
+        from records where kind = 'acknowledge' group by event
+    ),
+    published as (
+        select event, min(wall_us) as began_us, arg_min(guarantee, wall_us) as guarantee
+        from records where kind = 'publish' and event is not null group by event
+    ),
+    stored as (
+        select event, arg_max(
+            {'us': wall_us, 'process': process, 'sequence': sequence, 'count': count, 'cluster': cluster,
+             'guarantee': guarantee},
+            (coalesce(node = said.peer, false), wall_us, ticks, process, sequence)
+        ) as store
+        from acked join records using (event)
+        where kind = 'store' and (wall_us, ticks) <= (ack[1], ack[2]) group by event
+    ),
+    let_go as (
+        select event, count, min(wall_us) as discharged_us from records where kind = 'discharge' group by event, count
+    )
+    select event, coalesce(began_us, 0) as began_us, ack[1] as acked_us, ack[2] as acked_ticks,
+        ack[3] as acked_process, ack[4] as acked_sequence, said.copies, store.us as stored_us, store.process,
+        store.sequence, coalesce(store.count, said.count) as owed, store.cluster,
+        coalesce(store.guarantee, published.guarantee) as guarantee, discharged_us
+    from acked left join stored using (event) left join published using (event)
+        left join let_go on let_go.event = acked.event and let_go.count = coalesce(store.count, said.count)""",
+    """create or replace temp view debts as
+    select * from acks where guarantee = 'effectively_once' and stored_us is not null""",
+    """create or replace temp view delivered as
+    select event, subscription, process, sequence, wall_us, digest
+    from records where kind = 'deliver' and event is not null and subscription is not null""",
+    f"""create or replace temp table short as
+    {COVERED} select event, lost, unknown from covered where lost + unknown > 0""",
+)
+"""What to say to DuckDB before any audit: silent spans, acknowledged events with what they owe, and missing pairs."""
+
+GROUND_SUMMED: Final = "select count(*), sum(owed), count(stored_us), count(discharged_us) from acks"
+"""What both engines must agree on before the audits begin."""
+
+
+def _finding(invariant: str, is_unknown: str, source: str, **shown: str) -> str:
+    """One row for each row of the source; what is not `shown` under another name has its own, or is empty."""
+    columns = {"process": "process", "sequence": "sequence", "event": "null", "subscription": "null", "cast": "null"}
+    listed = ", ".join(f'{value} as "{name}"' for name, value in (columns | shown).items())
+    return f"select '{invariant}' as invariant, verdict({is_unknown}) as verdict, {listed} from {source}"
+
+
+def _united(*findings: str, with_: str = "") -> str:
+    return (f"with {with_} " if with_ else "") + " union all ".join(findings)
+
+
+_PAIR: Final = {"event": "event", "subscription": "subscription"}
+
+SEQUENCES: Final = _united(
+    _finding(
+        "trace",
+        "coalesce(said, 0) >= gone_at_node or unread > 0",
+        "holed left join accounted using (node)",
+        sequence="last_sequence",
+    ),
+    _finding("trace", "true", "processes where records = 0", sequence="null"),
+    _finding("trace", "false", "stamped where stamp <= before"),
+    with_=f"""holed as (
+        select *, sum(missing + first_sequence - 1) over (partition by node) as gone_at_node
+        from processes where records > 0 and {_HOLED}
+    ),
+    accounted as (
+        select node, sum(count) as said from records
+        where kind = 'drop' and reason in ('trace_overflow', 'trace_discarded') group by node
+    ),
+    stamped as (
+        select process, sequence, (wall_us, ticks) as stamp,
+            lag((wall_us, ticks)) over (partition by process order by sequence) as before
+        from records
+    )""",
+)
+
+LOSSES: Final = _united(
+    _finding("S1", "unknown > 0", "short join debts using (event)", event="event"),
+    _finding("outcome", "true", "records where kind = 'outcome' and reason in ('spool_full', 'unreachable')", **_PAIR),
+)
+
+DELIVERIES: Final = _united(
+    _finding("S2", "false", "twice", **_PAIR),
+    _finding("S3", "coalesce(from_us <= wall_us, false)", "invented", **_PAIR),
+    _finding("S4", "false", "known where digest is null or digest is distinct from published_digest", **_PAIR),
+    _finding("S3", "false", "beside where is_foreign", **_PAIR),
+    _finding("S3", _HOLED, "beside join processes using (process) where not is_foreign and asked is null", **_PAIR),
+    _finding("S3", "false", "beside where not is_foreign and asked > sequence", **_PAIR),
+    _finding("S3", "false", "beside where not is_foreign and ended < sequence", **_PAIR),
+    with_="""twice as (
+        select event, subscription, max(process) as process, max(sequence) as sequence
+        from delivered group by event, subscription having count(*) > 1
+    ),
+    published as (
+        select event, any_value(digest) as published_digest
+        from records where kind = 'publish' and event is not null group by event
+    ),
+    known as (select * from delivered join published using (event)),
+    invented as (
+        select delivered.*, from_us
+        from delivered anti join published using (event) left join hidden on hidden.process = process_of(event)
+    ),
+    said as (
+        select subscription, min(sequence) filter (kind = 'subscribe') as asked,
+            min(sequence) filter (kind = 'unsubscribe') as ended
+        from records where kind in ('subscribe', 'unsubscribe') and process = process_of(subscription)
+        group by subscription
+    ),
+    beside as (
+        select *, process <> process_of(subscription) as is_foreign from delivered left join said using (subscription)
+    )""",
+)
+
+_AT_ACK: Final = {"process": "acked_process", "sequence": "acked_sequence", "event": "event"}
+
+COPIES_: Final = _united(
+    _finding("S5", "from_us <= acked_us", "few where copies > durable and stored_us is not null", **_AT_ACK),
+    _finding("S5", "(select from_us from anywhere) <= acked_us", "few where stored_us is null", **_AT_ACK),
+    _finding("S5", "false", "few where copies is null", **_AT_ACK),
+    _finding(
+        "S5",
+        "from_us <= acked_us",
+        "few join required using (event) where copies < required and coalesce(discharged_us > acked_us, true)",
+        **_AT_ACK,
+    ),
+    _finding("S9", "until_us >= began_us", "unheld", event="event"),
+    with_=f"""copied as (
+        select event, node, min((wall_us, ticks)) as durable_at
+        from records where kind in ('store', 'keep') group by event, node
+    ),
+    counted as (
+        select event, count(*) as durable from acks join copied using (event)
+        where durable_at <= (acked_us, acked_ticks) group by event
+    ),
+    few as (
+        select acks.*, coalesce(durable, 0) as durable, coalesce(ringed.from_us, homeless.from_us) as from_us
+        from acks left join counted using (event) left join ringed using (cluster) cross join homeless
+        where copies is null or copies > coalesce(durable, 0) or stored_us is null or copies < {COPIES}
+    ),
+    members as (
+        select cluster, node, min(joined_us) as joined_us,
+            max(last_us) + case when arg_max(is_closed, last_us) then 0 else {SEEN_US} end as seen_us
+        from (select node, process, cluster, min(wall_us) as joined_us from records where kind = 'ring' group by all)
+            join processes using (node, process)
+        group by cluster, node
+    ),
+    required as (
+        select event, least({COPIES}, count(*) // 2 + 1) as required
+        from few join members using (cluster)
+        where joined_us + {SETTLED_US} <= acked_us and acked_us <= seen_us group by event
+    ),
+    latest as (select arg_max(process, incarnation) as process from processes where records > 0 group by node),
+    held as (
+        select event from records where kind = 'discharge'
+        union all select event from records semi join latest using (process) where kind in ('store', 'keep')
+    ),
+    unheld as (
+        select debts.*, coalesce(ringed.until_us, homeless.until_us) as until_us
+        from debts anti join held using (event) left join ringed using (cluster) cross join homeless
+    )""",
+)
+
+RINGS: Final = _united(
+    _finding("S8", "false", "odd", process="odd[2]", sequence="odd[3]"),
+    _finding(
+        "S8",
+        "true",
+        f"processes where not {_HOLED} and last_us - first_us >= {JOIN_US} "
+        "and process not in (select process from records where kind = 'ring')",
+        sequence="last_sequence",
+    ),
+    with_="""odd as (
+        select max((copies, process, sequence, wall_us)) as odd from records where kind = 'table'
+        group by epoch_counter, epoch_process, count having min(copies) <> max(copies)
+    )""",
+)
+
+REIGNS: Final = _united(
+    _finding("S10", "false", "shared", process="last[3]", sequence="last[4]"),
+    with_="""shared as (
+        select max((wall_us, ticks, process, sequence)) as last from records
+        where kind = 'role' and reason = 'super_node'
+        group by cluster, epoch_counter, epoch_process having min(process) <> max(process)
+    )""",
+)
+
+SPREADING: Final = _united(
+    _finding("S11", "false", "stored"),
+    _finding("S11", "false", "numbered", process="last[2]", sequence="last[3]", subscription="last[4]"),
+    _finding("S11", f"from_us <= wall_us + {CALM_US} and until_us >= wall_us - {CALM_US}", "costly", cast='"cast"'),
+    with_="""stored as (
+        select process, max(sequence) as sequence from records where kind = 'change'
+        group by process, change having count(*) > 1
+    ),
+    numbered as (
+        select max((wall_us, process, sequence, subscription)) as last from records where kind = 'number'
+        group by change having count(distinct (subscription, version, advertised)) > 1
+    ),
+    roles as (
+        select *, lead(wall_us) over (partition by process order by sequence) as next_us
+        from records where kind = 'role'
+    ),
+    reigned as (
+        select cluster, wall_us as began_us, coalesce(next_us, last_us) as ended_us
+        from roles join processes using (process) where reason = 'super_node'
+    ),
+    stirred as (
+        select distinct span_of(us) + unnest([-1, 0, 1]) as span from (
+            select wall_us as us from records where kind in ('role', 'directory') union all select ended_us from reigned
+        )
+    ),
+    settled as (
+        select "cast", process, sequence, wall_us, span_of(wall_us) as span from records
+        where kind = 'cast' and reason = 'ChangePayload' and span_of(wall_us) not in (select span from stirred)
+    ),
+    ruled as (
+        select span, count(distinct cluster) as clusters
+        from (select distinct span from settled) join reigned
+            on span between span_of(began_us) and span_of(ended_us)
+        group by span
+    ),
+    forwarded as (
+        select "cast", count(*) as transfers, max(count) as tries from records where kind = 'forward' group by "cast"
+    ),
+    costly as (
+        select settled.*, from_us, until_us
+        from settled join ruled using (span) left join forwarded using ("cast") cross join anywhere
+        where coalesce(tries, 0) <= 1 and coalesce(transfers, 0) <> clusters - 1
+    )""",
+)
+
+QUEUES: Final = _finding("S13", "false", "records where kind = 'drop' and coalesce(reason, '') = ''")
+
+CONSERVATION: Final = _united(
+    _finding(
+        "conservation",
+        _HOLED,
+        f"placed join processes using (process) where is_new and place > 1 and wall_us - before_us < {REMEMBER_US}",
+        cast='"cast"',
+    ),
+    _finding(
+        "conservation", _HOLED, "placed join processes using (process) where not is_new and place = 1", cast='"cast"'
+    ),
+    _finding(
+        "conservation",
+        "(select until_us from anywhere) >= began_us",
+        "debts left join accounted using (event) where discharged_us is not null and owed > coalesce(known, 0)",
+        event="event",
+    ),
+    _finding("conservation", "until_us is not null", "untrue", **_PAIR),
+    with_="""arrived as (
+        select process, "cast", prefix, kind = 'receive' as is_new, sequence, wall_us from records
+        where "cast" is not null and (kind = 'receive' or (kind = 'duplicate' and reason = 'cast_repeated'))
+    ),
+    again as (
+        select process, "cast", prefix from arrived group by all having count(*) > 1 or not bool_or(is_new)
+    ),
+    turned as (
+        select arrived.*, (
+            select count(*) from records role
+            where role.kind = 'role' and role.process = arrived.process and role.sequence < arrived.sequence
+        ) as reign
+        from arrived join again on arrived.process = again.process and arrived."cast" = again."cast"
+            and arrived.prefix is not distinct from again.prefix
+    ),
+    placed as (
+        select *, row_number() over arrivals as place, lag(wall_us) over arrivals as before_us
+        from turned window arrivals as (partition by process, "cast", prefix, reign order by sequence)
+    ),
+    accounted as (
+        select event, count(*) as known from (
+            select distinct event, subscription from records
+            where kind in ('deliver', 'outcome') and event is not null
+        ) group by event
+    ),
+    unanswered as (
+        select subscription from records join processes using (process)
+        where kind = 'subscribe' and is_closed and missing = 0 and first_sequence = 1
+            and subscription not in (
+                select subscription from records where kind = 'verdict' and subscription is not null
+            )
+    ),
+    said as (
+        select process, sequence, event, subscription from records where kind = 'outcome' and reason = 'delivered'
+            and subscription not in (from unanswered)
+            and subscription not in (select subscription from records where kind = 'unsubscribe')
+    ),
+    untrue as (
+        select said.*, until_us from said anti join delivered using (event, subscription)
+            left join hidden on hidden.process = process_of(subscription)
+    )""",
+)
+
+LIVENESS: Final = _united(
+    _finding("liveness", "false", "late", **_PAIR),
+    with_=f"""published as (
+        select event, wall_us as published_us
+        from records where kind = 'publish' and guarantee = 'effectively_once'
+    ),
+    stable as (
+        select subscription, min(wall_us) as stable_us
+        from records where kind = 'verdict' and reason = 'stable active' group by subscription
+    ),
+    given_up as (
+        select subscription, min(wall_us) as ended_us from records where kind = 'unsubscribe' group by subscription
+    ),
+    late as (
+        select delivered.* from delivered join published using (event) join stable using (subscription)
+            left join given_up using (subscription) semi join acks using (event)
+        where wall_us - published_us > {D_DIFF_US} and stable_us <= published_us
+            and not coalesce(ended_us < published_us + {D_DIFF_US}, false)
+    )""",
+)
+
+_QUERIES: Final = (
+    SEQUENCES,
+    LOSSES,
+    DELIVERIES,
+    COPIES_,
+    RINGS,
+    REIGNS,
+    SPREADING,
+    QUEUES,
+    CONSERVATION,
+    LIVENESS,
+)
+AUDIT_QUERIES: Final = {audit.name: query for audit, query in zip(AUDITS, _QUERIES, strict=True)}
+"""By the name of the audit that each stands beside."""
