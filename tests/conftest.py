@@ -25,9 +25,9 @@ settings.register_profile("explore", settings.get_profile("house"), derandomize=
 settings.load_profile("house")
 
 
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers() -> int | None:
     """One more than there are processors, 8 at most: tests with real peers wait most of the time."""
-    return min((os.cpu_count() or 1) + 1, 8)
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else min(len(os.sched_getaffinity(0)) + 1, 8)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from p2psub.analysis.loading import Judged, judge, read_segments, without
+from p2psub.analysis.loading import Judged, judge, path_of, read_segments, without
 from p2psub.analysis.numbering import Unread, number_names, numbered, restored, short_of
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import MARK, NoTraces, Skipped, Sources, find_sources, told, unread_starts
@@ -76,12 +77,23 @@ def compact(spark: SparkSession, directories: Iterable[Path], out: Path, tell: T
         _put_in_place(draft, out)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return open_compacted(spark, out)
+    return _open(spark, out, _read_mark(out))
 
 
 def open_compacted(spark: SparkSession, path: Path) -> Compacted:
-    """What `compact` wrote; NoTraces if it did not."""
+    """What `compact` wrote; NoTraces if it did not, or if not all of it is there."""
     mark = _read_mark(path)
+    lacking = [name for name in ("records", "processes", "nodes") if not (path / name).is_dir()]
+    if not lacking:
+        compacted = _open(spark, path, mark)
+        said = compacted.tables.processes.agg(F.sum("records")).collect()[0][0]
+        if compacted.tables.records.count() == mark.rows == said:
+            return compacted
+    what = f"{', '.join(lacking)} of it" if lacking else "some of its records"
+    raise NoTraces(f"{path} is not whole: {what} are not there", "copy it again, or compact the traces again")
+
+
+def _open(spark: SparkSession, path: Path, mark: _Mark) -> Compacted:
     tables = Tables(
         spark.read.schema(RECORDS).parquet(str(path / "records")).select(*RECORDS.names),
         spark.read.schema(PROCESSES).parquet(str(path / "processes")),
@@ -102,9 +114,9 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _M
         staged = str(draft / ".staged")
         tell("reading segments", 0, _STEPS)
         # JSON is read once; everything after that reads columns.
-        read_segments(spark, sources.segments).write.parquet(staged)
+        _read_those_there(spark, sources.segments).write.parquet(staged)
         tell("judging files", 1, _STEPS)
-        judged = judge(spark.read.parquet(staged))
+        judged = _with_gone(judge(spark.read.parquet(staged)), sources.segments)
         parts.append(without(spark.read.parquet(staged), judged.left_out).drop("file", "bad"))
     older = [open_compacted(spark, path) for path in sources.compacted]
     parts += [restored(compacted.tables) for compacted in older]
@@ -133,6 +145,28 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _M
         len(sources.segments) - len(judged.left_out) + sum(compacted.files for compacted in older),
         len(judged.repeated) + sum(compacted.repeated for compacted in older),
         [(str(path), reason) for path, reason in sorted(set(skipped))],
+    )
+
+
+def _read_those_there(spark: SparkSession, segments: list[Path]) -> DataFrame:
+    """A peer that writes discards its oldest segments; Spark refuses a list with one that is not there."""
+    while True:
+        there = [path for path in segments if path.exists()]
+        if not there:
+            raise NoTraces("all segments went while they were being read", "read the traces of other peers, or again")
+        try:
+            return read_segments(spark, there)
+        except AnalysisException:
+            if all(path.exists() for path in there):
+                raise
+
+
+def _with_gone(judged: Judged, segments: list[Path]) -> Judged:
+    """No segment is empty: one without a row went while it was being read."""
+    read = {path_of(one.file) for one in judged.taken} | {path for path, _ in judged.refused} | {*judged.repeated}
+    gone = [Skipped(path, "went while it was being read") for path in segments if path not in read]
+    return judged._replace(
+        refused=[*judged.refused, *gone], left_out=[*judged.left_out, *(str(one.path) for one in gone)]
     )
 
 

@@ -5,7 +5,7 @@
     segments discarded      until it entered a ring: a whole earlier start may be gone that nobody names
     numbers are missing     anywhere up to its last record; a full disk (`trace_overflow`) shows here too
     no record at all        at any time, until its peer was in a ring again
-    no start at all         at any time: an owner that acknowledged, and of which no file was handed in
+    no start at all         at any time: an owner that acknowledged before all that is known of it
 
 Nothing that may lie in such a span is called lost, delivered or broken. A span holds both its ends: within one
 microsecond only the ticks of a stamp say what was first. A tail has no other end: a peer may have been idle for an hour
@@ -144,9 +144,13 @@ def _gone(tables: Tables) -> DataFrame:
 
 
 def _has_unheard_owner(tables: Tables) -> bool:
-    """Whether a peer acknowledged something that left no record, and whose starts nobody names."""
-    owners = tables.of(Kind.ACKNOWLEDGE).where(F.col("peer").isNotNull()).select(F.col("peer").alias("node")).distinct()
-    return not owners.join(F.broadcast(tables.processes), "node", "left_anti").isEmpty()
+    """Whether a peer acknowledged something before all that is known of it; then a start of it is missing whole."""
+    acks = tables.of(Kind.ACKNOWLEDGE).where(F.col("peer").isNotNull()).groupBy(F.col("peer").alias("node"))
+    owners = acks.agg(F.min("wall_us").alias("owned_us"))
+    # A start that others name is in doubt already, whenever it was.
+    known = tables.processes.groupBy("node").agg(F.min(F.coalesce("first_us", F.lit(ALWAYS_US))).alias("known_us"))
+    late = owners.join(F.broadcast(known), "node", "left").where("known_us is null or known_us > owned_us")
+    return not late.isEmpty()
 
 
 def _beside(found: DataFrame, rows: Sequence[tuple[object, ...]], kind: str, key: Column, otherwise: Span) -> DataFrame:

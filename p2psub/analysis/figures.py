@@ -36,7 +36,9 @@ class Figures(msgspec.Struct, frozen=True):
     matched: int
     """Pairs of an event and a subscription; of acknowledged events those that were owed. Traced events only."""
     delivered: int
-    """Distinct pairs handed over, with those that are traced by their number only."""
+    """Distinct pairs handed over. Traced events only."""
+    delivered_untraced: int
+    """Hand-overs that are traced by their number only."""
     lost: int
     unknown: int
     """Pairs whose end may lie in a part of the trace that is missing."""
@@ -80,7 +82,8 @@ def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({}
     return Figures(
         published=counted["published"],
         matched=sums["matched"],
-        delivered=sums["delivered"] + counted["untraced"],
+        delivered=sums["delivered"],
+        delivered_untraced=counted["untraced"],
         **{name: sums[name] for name in ("lost", "unknown", "still_owed", "ended", "missed")},
         coverage=(claims - sums["lost"] - sums["missed"]) / claims if claims else None,
         duplicates=repeated["repeated"],

@@ -18,7 +18,17 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.compacting import Compacted, processes_of
 from p2psub.analysis.headline import headline
-from p2psub.analysis.loading import LINES, escaped, flat, judge, path_of, without
+from p2psub.analysis.loading import (
+    LINES,
+    READING,
+    Taken,
+    escaped,
+    flat,
+    is_overlapping,
+    judge,
+    path_of,
+    without,
+)
 from p2psub.analysis.numbering import Unread, number_names, numbered
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import NoTraces, Skipped, find_sources, unread_starts
@@ -51,7 +61,7 @@ class Follower:
         self._names: dict[tuple[str, int | None], _Name] = {}
         self._nodes: dict[str, int] = {}
         self._starts = 0
-        self._taken: set[str] = set()
+        self._taken: dict[str, Taken] = {}
         self._refused: list[Skipped] = []
         self._repeated = 0
         self._is_overlapping = False
@@ -90,18 +100,9 @@ class Follower:
         return Compacted(tables, records.count(), len(self._taken), self._repeated, skipped)
 
     def _stream(self, directory: Path) -> DataFrame:
-        # Traces may be weeks old, and a peer discards its oldest segments when it has too many.
-        reader = self._spark.readStream.option("maxFileAge", _FOR_EVER).option("ignoreMissingFiles", True)
-        lines = reader.json(
-            escaped(directory),
-            schema=LINES,
-            mode="PERMISSIVE",
-            columnNameOfCorruptRecord="corrupt",
-            lineSep="\n",
-            encoding="UTF-8",
-            recursiveFileLookup=True,
-            pathGlobFilter="*.ndjson",
-        )
+        # Traces may be weeks old.
+        reader = self._spark.readStream.options(**READING).option("maxFileAge", _FOR_EVER).schema(LINES)
+        lines = reader.json(escaped(directory), recursiveFileLookup=True, pathGlobFilter="*.ndjson")
         return flat(
             lines.where(F.col("_metadata.file_name").rlike(_SEGMENT)).withColumn("file", F.col("_metadata.file_path"))
         )
@@ -109,17 +110,23 @@ class Follower:
     def _take(self, batch: DataFrame, _: int) -> None:
         batch = batch.persist()
         judged = judge(batch)
-        files = {row.file for row in batch.select("file").distinct().collect()} - set(judged.left_out)
-        again = [file for file in files if path_of(file).name in self._taken]
+        again = [one.file for one in judged.taken if not self._is_longer(one)]
         rows = without(batch, [*judged.left_out, *again])
         names = self._learn(number_names(rows).collect())
         records = numbered(rows, names).coalesce(1)
         records.write.mode("append").parquet(str(self._room / "records"))
-        self._taken.update(path_of(file).name for file in files)
+        new = [one for one in judged.taken if one.file not in again]
+        longer = [one for one in new if path_of(one.file).name in self._taken]
         self._refused.extend(judged.refused)
-        self._repeated += len(judged.repeated) + len(again)
-        self._is_overlapping |= judged.is_overlapping
+        self._repeated += len(judged.repeated) + len(again) + len(longer)
+        self._is_overlapping |= bool(longer) or is_overlapping([*self._taken.values(), *new])
+        self._taken.update((path_of(one.file).name, one) for one in new)
         batch.unpersist()
+
+    def _is_longer(self, one: Taken) -> bool:
+        """Of segments that begin with the same record the longest counts, as in an analysis afterwards."""
+        before = self._taken.get(path_of(one.file).name)
+        return before is None or before.rows < one.rows
 
     def _learn(self, found: Iterable[Row]) -> DataFrame:
         for row in found:

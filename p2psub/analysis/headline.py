@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from pyspark.sql import DataFrame
@@ -14,6 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from p2psub.analysis.compacting import Compacted
 from p2psub.analysis.figures import figures
 from p2psub.analysis.reigns import reigns
+
+SKIPPED_NAMED: Final = 25
+"""The first; the table has all."""
 
 
 def headline(compacted: Compacted, known: Mapping[str, DataFrame] = MappingProxyType({})) -> dict[str, Any]:
@@ -32,6 +35,7 @@ def headline(compacted: Compacted, known: Mapping[str, DataFrame] = MappingProxy
         "files": compacted.files,
         "files_repeated": compacted.repeated,
         "files_skipped": len(compacted.skipped),
+        "skipped": [{"file": str(path), "reason": reason} for path, reason in compacted.skipped[:SKIPPED_NAMED]],
         **read.asDict(),
     }
 

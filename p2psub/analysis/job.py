@@ -25,15 +25,17 @@ from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.headline import headline
 from p2psub.analysis.naming import named
 from p2psub.analysis.outputs import REPORT, WORK, keep, make_out, write_figures, write_report, write_table
+from p2psub.analysis.partings import partings
 from p2psub.analysis.questions import FIRST, QUESTIONS, Question
 from p2psub.analysis.rematching import rematch
 from p2psub.analysis.report.document import render
 from p2psub.analysis.report.gathering import Known, gather
 from p2psub.analysis.schemas import VIOLATIONS
+from p2psub.analysis.settings import Settings
 from p2psub.analysis.sources import find_sources
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.telling import Tell
-from p2psub.analysis.terms import D_DIFF_US, Terms
+from p2psub.analysis.terms import Terms
 from p2psub.analysis.verdicts import gather_verdicts
 
 Answers = dict[str, DataFrame]
@@ -41,6 +43,8 @@ Work = dict[str, Callable[[], DataFrame]]
 
 VIOLATIONS_ROOM: Final = "violations"
 """The table of all that audits found."""
+SKIPPED_ROOM: Final = "skipped"
+"""The table of all files that were left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Orders:
     directories: Sequence[Path]
     out: Path | None = None
     is_rematched: bool = False
-    d_diff_us: int = D_DIFF_US
+    d_diff_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,9 @@ def run_analysis(spark: SparkSession, orders: Orders, tell: Tell) -> Results:
         if out is not None:
             figures["report"] = str(out / REPORT)
             tell("writing tables", 0, 2)
-            for name in (*(question.name for question in QUESTIONS), VIOLATIONS_ROOM):
+            skipped = [(str(path), reason) for path, reason in compacted.skipped]
+            keep(spark.createDataFrame(skipped, "file string, reason string"), room / SKIPPED_ROOM)
+            for name in (*(question.name for question in QUESTIONS), VIOLATIONS_ROOM, SKIPPED_ROOM):
                 write_table(name, room / name, out)
             tell("writing the report", 1, 2)
             write_figures(figures, out)
@@ -108,8 +114,10 @@ def read_traces(spark: SparkSession, directories: Sequence[Path], room: Path, te
 def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
     """All answers, with names for numbers, and what each audit found; computed once and kept in the room."""
     acks = keep(acknowledged(tables), room / "acknowledged")
-    pairs = keep(rematch(tables, acks), room / "pairs") if orders.is_rematched else None
-    terms = Terms(pairs, orders.d_diff_us, acks=acks, doubts=Doubts.of(tables))
+    settings = Settings.of(tables)
+    apart = partings(tables, settings)
+    pairs = keep(rematch(tables, acks, apart), room / "pairs") if orders.is_rematched else None
+    terms = Terms(pairs, orders.d_diff_us, settings, apart, acks, Doubts.of(tables))
     first: Work = {
         FIRST.name: partial(FIRST.answer, tables, terms),
         **{one.name: partial(_named_answer, one, tables, terms) for one in QUESTIONS if one.after is None},

@@ -60,16 +60,37 @@ LINES: Final = StructType(
 )
 """`p2psub.model.records.Record` as Spark reads it; a tuple of unlike parts is an array of texts."""
 
+READING: Final[dict[str, str]] = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": _CORRUPT,
+    "lineSep": "\n",
+    # A peer that writes discards its oldest segments when it has too many; then their records are missing, as they are.
+    "ignoreMissingFiles": "true",
+}
+"""How Spark reads segments, at rest or as they appear."""
+
 KEYS: Final = ("event", "subscription", "cast")
 """What is named by a process and a number there."""
 _ID: Final = "^[A-Za-z0-9+/]{27}=$"
 """A node's 20 bytes in base64."""
 
 
+class Taken(NamedTuple):
+    """A file that is taken: whose records it holds, from which to which, and how many."""
+
+    file: str
+    node: str
+    incarnation: int
+    first: int
+    last: int
+    rows: int
+
+
 class Judged(NamedTuple):
     """Which of the files are taken, and how many rows they have."""
 
     rows: int = 0
+    taken: Sequence[Taken] = ()
     refused: Sequence[Skipped] = ()
     repeated: Sequence[Path] = ()
     """Copies of files that are taken."""
@@ -81,14 +102,7 @@ class Judged(NamedTuple):
 
 def read_segments(spark: SparkSession, paths: Iterable[Path]) -> DataFrame:
     """The rows of segments, with their `file` and whether they are `bad`."""
-    # A peer that writes discards its oldest segments when it has too many; then their records are missing, as they are.
-    lines = spark.read.option("ignoreMissingFiles", True).json(
-        [escaped(path) for path in paths],
-        schema=LINES,
-        mode="PERMISSIVE",
-        columnNameOfCorruptRecord=_CORRUPT,
-        lineSep="\n",
-    )
+    lines = spark.read.options(**READING).schema(LINES).json([escaped(path) for path in paths])
     return flat(lines.withColumn("file", F.col("_metadata.file_path")))
 
 
@@ -188,11 +202,12 @@ def judge(rows: DataFrame) -> Judged:
     refused = {row.file: Skipped(path_of(row.file), reason) for row in found if (reason := _wrong_with(row))}
     taken, repeated = _without_copies([row for row in found if row.file not in refused])
     return Judged(
-        sum(row.rows for row in taken),
+        sum(one.rows for one in taken),
+        taken,
         sorted(refused.values()),
         sorted(map(path_of, repeated)),
         [*refused, *repeated],
-        _is_overlapping(taken),
+        is_overlapping(taken),
     )
 
 
@@ -218,19 +233,21 @@ def _wrong_with(row: Row) -> str | None:
     return None
 
 
-def _without_copies(rows: list[Row]) -> tuple[list[Row], list[str]]:
+def _without_copies(rows: list[Row]) -> tuple[list[Taken], list[str]]:
     """Of segments that begin with the same record one is taken, the longest; and the files of the others."""
-    taken: dict[tuple[str, int, int], Row] = {}
+    taken: dict[tuple[str, int, int], Taken] = {}
     for row in sorted(rows, key=lambda row: (-row.rows, row.file)):
-        taken.setdefault((row.node_min, row.incarnation_min, row.sequence_min), row)
-    files = {row.file for row in taken.values()}
+        one = Taken(row.file, row.node_min, row.incarnation_min, row.sequence_min, row.sequence_max, row.rows)
+        taken.setdefault((one.node, one.incarnation, one.first), one)
+    files = {one.file for one in taken.values()}
     return list(taken.values()), [row.file for row in rows if row.file not in files]
 
 
-def _is_overlapping(rows: list[Row]) -> bool:
+def is_overlapping(taken: Iterable[Taken]) -> bool:
+    """Whether two of the files hold the same record."""
     spans = defaultdict(list)
-    for row in rows:
-        spans[row.node_min, row.incarnation_min].append((row.sequence_min, row.sequence_max))
+    for one in taken:
+        spans[one.node, one.incarnation].append((one.first, one.last))
     return any(after[0] <= before[1] for several in spans.values() for before, after in pairwise(sorted(several)))
 
 

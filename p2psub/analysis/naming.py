@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.tables import Tables, process_of
 
-NODES: Final = frozenset({"node", "peer", "super_node"})
+NODES: Final = frozenset({"node", "peer", "from_node", "to_node"})
 PROCESSES: Final = frozenset({"process"})
 KEYS: Final = frozenset({"event", "subscription", "cast"})
 

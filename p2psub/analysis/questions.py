@@ -15,6 +15,7 @@ from p2psub.analysis.answers.duplicates import duplicate_causes, duplicates
 from p2psub.analysis.answers.latency import latency, latency_buckets
 from p2psub.analysis.answers.load import load, load_balance, load_by_cluster
 from p2psub.analysis.answers.places import places
+from p2psub.analysis.answers.processes import processes
 from p2psub.analysis.answers.timeline import timeline
 from p2psub.analysis.tables import Tables
 
@@ -55,5 +56,6 @@ QUESTIONS: Final = (
     Question("conservation", conservation, after=COVERED),
     Question("timeline", timeline),
     Question("places", places),
+    Question("processes", processes),
 )
 """Earnings and admission join when their parts land."""

@@ -10,8 +10,8 @@ A pair (event, subscription) is
     owed      the event was acknowledged, and by the vector it was stored under the subscription was active: the highest
               version that the vector holds is. Whoever had given up before the storing is owed nothing.
     stable    the event was published after the subscription's verdict `stable`, and acknowledged before its end.
-              Where a cluster had two reigns at once a verdict speaks for one of them alone; it counts from 20 s after
-              they became one (docs/promises.md).
+              While the overlay is in parts a verdict speaks for one of them alone; it counts from when they are one
+              again (docs/promises.md).
     wanted    the filter takes the event.
 
 Rows are the owed, the stable, and all that were delivered.
@@ -30,8 +30,9 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from p2psub.analysis.answers.latency import STABLE
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.reigns import splits, whole_again
+from p2psub.analysis.partings import Parting, partings, whole_again
 from p2psub.analysis.schemas import KEY_BITS
+from p2psub.analysis.settings import Settings
 from p2psub.analysis.tables import Tables
 from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
 from p2psub.model.changes import ChangeNumber, Stream, Vector
@@ -71,12 +72,13 @@ class Wanted(NamedTuple):
     given_up_us: int | None
 
 
-def rematch(tables: Tables, acks: DataFrame | None = None) -> DataFrame:
+def rematch(tables: Tables, acks: DataFrame | None = None, apart: list[Parting] | None = None) -> DataFrame:
     """All pairs that are owed, stable or delivered: see `PAIRS`. Worth keeping: several audits ask for it.
 
-    `acks` is `debts.acknowledged`, if it was kept.
+    `acks` is `debts.acknowledged`, if it was kept; `apart` is `partings`.
     """
-    register = tables.records.sparkSession.sparkContext.broadcast(read_register(tables))
+    apart = partings(tables, Settings.of(tables)) if apart is None else apart
+    register = tables.records.sparkSession.sparkContext.broadcast(read_register(tables, apart))
 
     def match(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher = Matcher(register.value)
@@ -158,7 +160,8 @@ def _is_owed(wanted: Wanted, vector: str | None, stored_us: int) -> bool:
 
 
 def _is_stable(wanted: Wanted, published_us: int | None, acked_us: int) -> bool:
-    if wanted.stable_us is None or published_us is None or published_us <= wanted.stable_us:
+    # Without the record of its numbering nobody can tell by vectors who knew of it.
+    if not wanted.changes or wanted.stable_us is None or published_us is None or published_us <= wanted.stable_us:
         return False
     return wanted.over_us is None or acked_us < wanted.over_us
 
@@ -168,7 +171,7 @@ def _numbers_of(vector: str) -> dict[Stream, int]:
     return dict(decode_part(vector, Vector))
 
 
-def read_register(tables: Tables) -> list[Wanted]:
+def read_register(tables: Tables, apart: list[Parting]) -> list[Wanted]:
     """All subscriptions of a trace, collected: they are few beside what happens to them."""
     asked = tables.of(Kind.SUBSCRIBE, Kind.NUMBER).where(F.col("subscribed").isNotNull())
     texts: dict[int, str] = {}
@@ -179,8 +182,7 @@ def read_register(tables: Tables) -> list[Wanted]:
             number = decode_part(row.change, ChangeNumber)
             is_active = row.state == DeclarationState.ACTIVE.value
             changes.setdefault(row.subscription, []).append(Numbered(number.stream, number.n, row.version, is_active))
-    split = splits(tables)
-    stable_us = {key: whole_again(split, at_us) for key, at_us in _first(tables, Kind.VERDICT, STABLE).items()}
+    stable_us = {key: whole_again(apart, at_us) for key, at_us in _first(tables, Kind.VERDICT, STABLE).items()}
     given_up_us = _first(tables, Kind.UNSUBSCRIBE)
     ended_us = {row.process: row.last_us for row in tables.processes.select("process", "last_us").toLocalIterator()}
     register: list[Wanted] = []

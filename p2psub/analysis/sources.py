@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
@@ -53,13 +53,13 @@ def find_sources(directories: Iterable[Path]) -> Sources:
     for directory in named:
         if not directory.is_dir():
             raise NoTraces(f"there is no directory {directory}", "give the one that a peer writes its traces to")
-        for place, folders, files in os.walk(directory, onerror=lambda error: _pass_over(error, found)):
+        for place, folders, files in _walk(directory):
             if MARK in files:
-                found.compacted.append(Path(place))
+                found.compacted.append(place)
+                found.skipped.extend(_beside_tables(place))
                 folders.clear()
-                continue
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            _sort(Path(place), folders, sorted(name for name in files if not name.startswith(".")), found)
+            else:
+                _sort(place, folders, sorted(name for name in files if not name.startswith(".")), found)
     if not found.segments and not found.compacted:
         where = ", ".join(map(str, named))
         raise NoTraces(f"no trace that can be read is in {where}{told(found.skipped)}", "a peer writes to DATA/traces")
@@ -95,13 +95,30 @@ def is_small(sources: Sources) -> bool:
 
 
 def unread_starts(skipped: Iterable[Skipped]) -> Counter[tuple[str, int]]:
-    """Of which starts of peers segments were left out, and how many; by the names of the files."""
-    segments = (Segment.named(path.name) for path, _ in skipped)
+    """Of which starts of peers segments were left out, and how many; by how the names of the files begin."""
+    segments = (Segment.beginning(path.name) for path, _ in skipped)
     return Counter((segment.node, segment.incarnation) for segment in segments if segment)
 
 
-def _pass_over(error: OSError, found: Sources) -> None:
-    found.skipped.append(Skipped(Path(error.filename), f"unreadable: {error.strerror}"))
+def _walk(directory: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Every directory once, also behind links. What one that cannot be read holds nobody knows: it is refused."""
+    seen = set()
+    for place, folders, files in os.walk(directory, onerror=_refuse, followlinks=True):
+        if (real := Path(place).resolve()) in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield Path(place), folders, files
+
+
+def _refuse(error: OSError) -> None:
+    raise NoTraces(f"{error.filename} cannot be read: {error.strerror}", "allow it, or name the other directories")
+
+
+def _beside_tables(place: Path) -> Iterator[Skipped]:
+    segments = (path for path in sorted(place.rglob("*")) if Segment.named(path.name))
+    return (Skipped(path, "lies among compacted traces") for path in segments)
 
 
 def _sort(place: Path, folders: list[str], files: list[str], found: Sources) -> None:

@@ -8,11 +8,13 @@ from pyspark.sql import DataFrame
 
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts
+from p2psub.analysis.partings import Parting, partings
+from p2psub.analysis.settings import Settings
 from p2psub.analysis.tables import Tables
 
-D_DIFF_US: Final = 60_000_000
-"""Within this time an event reaches a stable subscription: 60 heartbeats of the default second, the time that design
-section 4 gives an outbox to become empty again after faults."""
+D_DIFF_BEATS: Final = 60
+"""Within so many heartbeats an event reaches a stable subscription: what design section 4 gives an outbox to become
+empty again after faults."""
 
 
 class Terms(NamedTuple):
@@ -20,7 +22,9 @@ class Terms(NamedTuple):
 
     pairs: DataFrame | None = None
     """What `rematching.rematch` found; None without `--rematch`."""
-    d_diff_us: int = D_DIFF_US
+    d_diff_us: int | None = None
+    settings: Settings | None = None
+    partings: list[Parting] | None = None
     acks: DataFrame | None = None
     """`debts.acknowledged`, kept."""
     doubts: Doubts | None = None
@@ -31,10 +35,22 @@ class Terms(NamedTuple):
         """Acknowledged events with the storing behind them."""
         return acknowledged(tables) if self.acks is None else self.acks
 
+    def settings_of(self, tables: Tables) -> Settings:
+        """How peers were set."""
+        return Settings.of(tables) if self.settings is None else self.settings
+
+    def d_diff_us_of(self, tables: Tables) -> int:
+        """The bound of liveness."""
+        return self.settings_of(tables).beats(D_DIFF_BEATS) if self.d_diff_us is None else self.d_diff_us
+
+    def partings_of(self, tables: Tables) -> list[Parting]:
+        """When the overlay was in parts."""
+        return partings(tables, self.settings_of(tables)) if self.partings is None else self.partings
+
     def doubts_of(self, tables: Tables) -> Doubts:
         """Where the trace is silent."""
         return Doubts.of(tables) if self.doubts is None else self.doubts
 
 
 NOTHING_TOLD: Final = Terms()
-"""The trace alone, and the default bound."""
+"""The trace alone."""

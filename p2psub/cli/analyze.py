@@ -17,13 +17,14 @@ from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import ended_by_signal
 from p2psub.cli.spark_extra import need_spark
 from p2psub.cli.telling import told
-from p2psub.cli.whereabouts import BadUsage
+from p2psub.cli.whereabouts import BadUsage, check_directories
 
 if TYPE_CHECKING:
     from p2psub.analysis.job import Orders, Results
 
 EXIT_VIOLATION = 3
-VIOLATIONS_PRINTED = 10
+LINES_PRINTED = 10
+"""Of what is violated, and of what was skipped."""
 
 
 def analyze(
@@ -90,9 +91,7 @@ def _check(
     """What can be said before Spark starts, which takes seconds."""
     from p2psub.analysis.sources import has_compacted  # noqa: PLC0415, Spark is loaded only if wanted
 
-    for directory in directories:
-        if not directory.is_dir():
-            raise BadUsage(f"there is no directory {directory}", "name the data directory of a peer, or one above it")
+    check_directories(directories)
     if d_diff is not None and not 0 < d_diff < math.inf:
         raise BadUsage("--d-diff is no time above 0", "give seconds, such as 60")
     if every <= 0 or (for_s is not None and for_s <= 0):
@@ -131,12 +130,20 @@ def print_results(results: Results, console: Console) -> None:
     for name, value in result_rows(figures):
         table.add_row(name, value)
     console.print(table)
-    found = [one for one in figures["violations"] if one["verdict"] == "violated"]
-    for one in found[:VIOLATIONS_PRINTED]:
-        line = f"{one['invariant']} violated: {one['text']} (record {record_text(one) or '-'})"
+    violated = [
+        f"{one['invariant']} violated: {one['text']} (record {record_text(one) or '-'})"
+        for one in figures["violations"]
+    ]
+    _print_first(violated, figures["violated"], console)
+    skipped = [f"skipped {one['file']}: {one['reason']}" for one in figures["skipped"]]
+    _print_first(skipped, figures["files_skipped"], console)
+
+
+def _print_first(lines: list[str], total: int, console: Console) -> None:
+    for line in lines[:LINES_PRINTED]:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if figures["violated"] > VIOLATIONS_PRINTED:
-        console.print(f"and {figures['violated'] - VIOLATIONS_PRINTED:,} more; --out DIR writes them all")
+    if total > LINES_PRINTED:
+        console.print(f"and {total - LINES_PRINTED:,} more; --out DIR writes them all")
 
 
 def result_rows(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -151,7 +158,7 @@ def result_rows(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("matched", f"{figures['matched']:,} pairs of event and subscription"),
         ("delivered", f"{figures['delivered']:,}; {figures['ended']:,} ended otherwise"),
         ("still owed", f"{figures['still_owed']:,}"),
-        ("lost", f"{figures['lost']:,}"),
+        ("lost", f"{figures['lost']:,}; {figures['missed']:,} missed of events that promise nothing"),
         ("unknown", _unknown(figures)),
         ("latency", took),
         ("coverage", f"{_share(figures['coverage'])} of pairs, {_share(figures['cast_coverage'])} of broadcasts"),
@@ -159,6 +166,7 @@ def result_rows(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("messages per cast", f"{_number(figures['messages_per_cast'])}, at most {_number(figures['hops_max'])} hops"),
         ("failovers", f"{figures['failovers']:,}"),
         ("read", f"{figures['rows']:,} records of {figures['processes']:,} processes, {figures['cut']:,} of them cut"),
+        ("unheard", f"{figures['unheard']:,} processes that others name, or whose files were skipped"),
         ("files", f"{figures['files']:,} read, {figures['files_skipped']:,} skipped"),
     ]
     return [*rows, ("report", figures["report"])] if figures.get("report") else rows
@@ -174,13 +182,14 @@ def record_text(finding: Mapping[str, Any]) -> str:
 
 def _audits(figures: Mapping[str, Any]) -> str:
     violated, doubtful = figures["violated"], figures["doubtful"]
-    audits = f"promises were broken {violated:,} times" if violated else "no promise was broken"
+    times = "once" if violated == 1 else f"{violated:,} times"
+    audits = f"promises were broken {times}" if violated else "no promise was broken"
     return f"{audits}; {doubtful:,} cannot be told" if doubtful else audits
 
 
 def _unknown(figures: Mapping[str, Any]) -> str:
     count = f"{figures['unknown']:,}"
-    return f"{count}: their end may lie in what a killed process had not written" if figures["unknown"] else count
+    return f"{count}: their end may lie in records that are missing" if figures["unknown"] else count
 
 
 def _share(share: float | None) -> str:

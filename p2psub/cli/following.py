@@ -18,6 +18,7 @@ from rich.live import Live
 from rich.table import Table
 
 from p2psub.cli.analyze import result_rows
+from p2psub.cli.interrupts import ended_by_signal
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -34,6 +35,7 @@ def follow_traces(
 
     with (
         tempfile.TemporaryDirectory(prefix="p2psub-follow-") as room,
+        ended_by_signal(),
         spark_session(master) as spark,
         _until_signalled() as ended,
         _printer(as_json) as say,

@@ -10,6 +10,8 @@ import msgspec
 
 from p2psub.cli.assignments import spell_text
 from p2psub.cli.showing import event_text
+from p2psub.matching.printing import print_filter
+from p2psub.model.content import Declaration
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.control.bodies import event_say
 from p2psub.runtime.trace_reading import Arrival, Journey
@@ -45,25 +47,34 @@ def record_to_json(record: Record) -> dict[str, Any]:
         "hops": record.hops,
         "digest": record.digest and record.digest.hex(),
         "published": record.published and msgspec.to_builtins(event_say(record.published)),
-        "subscribed": record.subscribed
-        and {
-            "version": record.subscribed.version,
-            "state": record.subscribed.state.value,
-            "cluster": record.subscribed.cluster,
-        },
+        "subscribed": record.subscribed and _declared(record.subscribed),
+        "advertised": record.advertised and {**_declared(record.advertised), "rate": record.advertised.rate},
     }
     return {name: value for name, value in said.items() if value is not None}
+
+
+def _declared(declaration: Declaration) -> dict[str, Any]:
+    return {
+        "id": id_to_text(declaration.id),
+        "version": declaration.version,
+        "state": declaration.state.value,
+        "cluster": declaration.cluster,
+        "filter": print_filter(declaration.filter),
+    }
 
 
 def record_text(record: Record) -> str:
     """A record in a line: when, who, what, and all that it holds."""
     said = record_to_json(record)
     published = said.pop("published", None) and record.published
-    said.pop("subscribed", None)
+    declared = said.pop("subscribed", None) or said.pop("advertised", None)
     head = ("kind", "node", "incarnation", "sequence", "wall_us", "ticks", "digest")
     words = [f"{name}={_shown(value)}" for name, value in said.items() if name not in head]
     if published is not None:
         words.append(f"content: {event_text(event_say(published))}")
+    if declared is not None:
+        words += [f"{name}={declared[name]}" for name in ("version", "state", "rate") if name in declared]
+        words.append(f"filter: {declared['filter']}")
     who = f"{short(record)}.{record.incarnation}"
     return " ".join([time_text(record.stamp.wall_us), who, f"{record.kind:<11}", *words])
 

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from p2psub.cli.interrupts import ended_by_signal
 from p2psub.cli.spark_extra import need_spark
 from p2psub.errors import ConfigError
 
@@ -34,7 +35,12 @@ def over_spark(function: Callable[[T], R], items: Sequence[T], master: str | Non
     from p2psub.analysis.session import spark_session  # noqa: PLC0415, only who asks for Spark loads it
     from p2psub.analysis.sweeps import spread_over  # noqa: PLC0415
 
-    with spark_session(master or LOCAL) as spark, progress_of(len(items)) as progress:
+    with (
+        ended_by_signal(),
+        spark_session(master or LOCAL) as spark,
+        ended_by_signal(),
+        progress_of(len(items)) as progress,
+    ):
         task = progress.add_task(what, total=len(items))
         return spread_over(spark, function, items, lambda done: progress.update(task, completed=done))
 

@@ -14,6 +14,7 @@ from p2psub.cli.interrupts import ended_by_signal
 from p2psub.cli.records import journey_to_json, journey_tree, record_text, record_to_json
 from p2psub.cli.spark_extra import need_spark
 from p2psub.cli.telling import told
+from p2psub.cli.whereabouts import check_directories
 from p2psub.model.records import Kind
 from p2psub.runtime.refusals import Refusal
 from p2psub.runtime.trace_files import SegmentDamaged
@@ -23,7 +24,7 @@ from p2psub.runtime.values import event_id_from_text
 app = typer.Typer(
     no_args_is_help=True,
     help="Look into the traces of peers, and compact them for Spark.",
-    epilog="Exit codes: 0 fine, 1 nothing could be read, 2 bad input.",
+    epilog="Exit codes: 0 fine, 1 nothing could be read or written, 2 bad usage.",
 )
 
 Directories = Annotated[
@@ -55,6 +56,7 @@ def compact(
         from p2psub.analysis.sources import find_sources  # noqa: PLC0415
 
         # What is wrong with these is said at once, not after the seconds that Spark takes to start.
+        check_directories(directories)
         find_sources(directories)
         check_out(out)
         with ended_by_signal(), told() as tell, spark_session(master) as spark, ended_by_signal():
@@ -112,9 +114,7 @@ def show(
 
 
 def _segments(directories: list[Path]) -> list[list[Path]]:
-    for directory in directories:
-        if not directory.is_dir():
-            raise NothingThere(f"there is no directory {directory}", "give the one that a peer writes its traces to")
+    check_directories(directories)
     segments = find_segments(directories)
     if not segments:
         raise NothingThere(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,13 @@ class BadUsage(Refusal):
 
 class NoPeer(Refusal):
     """Nobody answers where the peer should be, or it went away."""
+
+
+def check_directories(directories: Iterable[Path]) -> None:
+    """Refuse what is no directory, before anything slow begins."""
+    for directory in directories:
+        if not directory.is_dir():
+            raise BadUsage(f"there is no directory {directory}", "name the data directory of a peer, or one above it")
 
 
 class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):

@@ -174,7 +174,7 @@ class NodeCore:
             self._recover(self._disk)
             self._disk = None
             self._cores.interests.start()
-            step.record(Kind.START)
+            step.record(Kind.START, count=self._config.heartbeat_us, copies=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
             if isinstance(input_, Received):

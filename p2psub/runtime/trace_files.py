@@ -24,6 +24,7 @@ from p2psub.model.records import SCHEMA_VERSION, Record
 
 _FLOAT: Final = "$float"
 _NAME: Final = re.compile(r"([0-9a-f]{10})-(\d+)-(\d+)(?:\.v(\d+))?\.ndjson")
+_BEGIN: Final = re.compile(r"([0-9a-f]{10})-(\d+)-(\d+)\.")
 _UNVERSIONED: Final = 1
 """The first version was not in the names."""
 _encoder: Final = msgspec.json.Encoder()
@@ -53,6 +54,12 @@ class Segment(NamedTuple):
         """The segment that has this name; None if it is no segment's name."""
         name = _NAME.fullmatch(file_name)
         return name and cls(name[1], int(name[2]), int(name[3]), int(name[4] or _UNVERSIONED))
+
+    @classmethod
+    def beginning(cls, file_name: str) -> Segment | None:
+        """The segment that a file was, whatever was added to its name, as by packing it."""
+        name = _BEGIN.match(file_name)
+        return name and cls(name[1], int(name[2]), int(name[3]))
 
     @classmethod
     def of(cls, record: Record) -> Segment:

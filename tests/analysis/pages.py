@@ -25,6 +25,7 @@ FIGURES: dict[str, object] = {
     "failovers": 2,
     "rows": 182_344,
     "files_skipped": 1,
+    "cut": 1,
 }
 
 

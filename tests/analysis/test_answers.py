@@ -18,6 +18,7 @@ from p2psub.analysis.answers.load import load, load_balance, load_by_cluster
 from p2psub.analysis.answers.timeline import timeline
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.figures import LatencyMs, figures
+from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
 from tests.analysis.market import market
 from tests.analysis.planting import BEGIN_US, Planting, node_of
@@ -54,6 +55,25 @@ def test_what_a_missing_part_may_hold_is_unknown(spark: SparkSession, hole: dict
     assert rows(totals, "guarantee", *COUNTS[3:], "coverage") == [
         ("at_most_once", 1, 0, 1, 0, 0, 1.0),
         ("effectively_once", 2, 0, 2, 0, 0, 1.0),
+    ]
+
+
+def test_owners_of_shards_find_their_own_matches_of_what_promises_nothing(spark: SparkSession) -> None:
+    """Two there and three here are five; who promises something has asked the others, and two say the same."""
+    trace = Planting()
+    owner, shard, bob = (trace.process(name) for name in ("owner", "shard", "bob"))
+    wanted = [bob.subscribe() for _ in range(5)]
+    straight, promised = bob.publish(guarantee=Guarantee.AT_MOST_ONCE), bob.publish()
+    for event in (straight, promised):
+        owner.match(event, 2)
+        shard.match(event, 3)
+    for subscription in wanted[:3]:
+        bob.deliver(straight, subscription)
+    for process in (owner, shard, bob):
+        process.close()
+    assert rows(coverage_totals(trace.tables(spark)), "guarantee", "matched", "missed", "coverage") == [
+        ("at_most_once", 5, 2, 0.6),
+        ("effectively_once", 3, 0, None),
     ]
 
 
@@ -218,7 +238,7 @@ def test_the_headline_is_the_same_from_segments_that_were_copied(spark: SparkSes
     compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
     assert compacted.rows == len(trace.records)
     found = figures(compacted.tables)
-    assert (found.published, found.matched, found.delivered) == (8 + 63, 13, 9 + 40)
+    assert (found.published, found.matched, found.delivered, found.delivered_untraced) == (8 + 63, 13, 9, 40)
     assert (found.lost, found.unknown, found.still_owed, found.ended, found.missed) == (1, 0, 1, 1, 1)
     assert found.coverage == 8 / 10
     assert (found.duplicates, found.duplicate_rate) == (5, 5 / 57)

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from p2psub.analysis.audits import sequences
+from p2psub.analysis.audits import copies, deliveries, sequences
 from p2psub.analysis.audits.findings import told
 from p2psub.analysis.schemas import VIOLATIONS
+from p2psub.model.records import Kind
 from tests.analysis.opinions import audited_by_duckdb, audited_by_spark, compared, kept
 from tests.analysis.planting import Planting
 from tests.analysis.rows import Numbers
@@ -31,6 +32,68 @@ def test_audits_find_what_was_planted_and_nothing_else(spark: SparkSession, is_c
     spark.catalog.clearCache()
 
 
+@pytest.mark.parametrize(("start", "found"), [({}, 1), ({"copies": 2}, 0), ({"count": 20_000_000, "copies": 3}, 0)])
+def test_peers_are_held_to_what_they_were_set_to(spark: SparkSession, start: dict[str, int], found: int) -> None:
+    """Two copies in a ring of five: too few, unless two were asked for, or the members had joined just now."""
+    trace = Planting()
+    members = [trace.process(name, started=False) for name in ("owner", "ann", "bob", "cid", "dan")]
+    for member in members:
+        member.record(Kind.START, at_ms=0, **start)
+        member.ring(at_ms=1)
+    owner, ann, *_ = members
+    event = ann.publish(at_ms=30_000)
+    owner.store(event, owed=0)
+    ann.keep(event)
+    ann.acknowledge(event, count=0, copies=2)
+    for member in members:
+        member.close(at_ms=90_000)
+    assert [row.invariant for row in copies.audit(trace.tables(spark)).collect()] == ["S5"] * found
+
+
+def test_who_leaves_in_good_order_is_no_member_any_more(spark: SparkSession) -> None:
+    """Its super-node counts it out before it writes its last record: one copy is enough for the one that stays."""
+    trace = Planting()
+    owner, leaver = (trace.process(name, at_ms=0) for name in ("owner", "leaver"))
+    for member in (owner, leaver):
+        member.ring(at_ms=1)
+    event = owner.publish(at_ms=30_000)
+    owner.store(event, owed=0)
+    owner.acknowledge(event, count=0, copies=1)
+    leaver.close(at_ms=31_000)
+    owner.close(at_ms=90_000)
+    assert copies.audit(trace.tables(spark)).collect() == []
+
+
+def test_what_was_discarded_long_before_excuses_nothing(spark: SparkSession) -> None:
+    """A copy that is missing was not made in a part of the trace that is older than its event."""
+    trace = Planting()
+    owner, holder = trace.process("owner", at_ms=0), trace.process("holder", started=False)
+    holder.lose(9)
+    holder.ring(at_ms=60)
+    holder.drop("trace_discarded", count=9)
+    event = owner.publish(at_ms=20_000)
+    owner.store(event, owed=0)
+    owner.acknowledge(event, count=0, copies=2)
+    for member in (owner, holder):
+        member.close(at_ms=90_000)
+    assert [row.verdict for row in copies.audit(trace.tables(spark)).collect()] == ["violated"]
+
+
+def test_one_event_handed_over_by_two_processes_is_shown_by_a_record_that_there_is(spark: SparkSession) -> None:
+    """The last one; not the number of one record under the name of the other's process."""
+    trace = Planting()
+    ann, bob = trace.process("ann"), trace.process("bob")
+    wanted = ann.subscribe()
+    event = bob.publish()
+    for _ in range(9):
+        ann.ring()
+    ann.deliver(event, wanted)
+    last = bob.deliver(event, wanted)
+    numbers = Numbers.of(trace.records)
+    (twice,) = [row for row in deliveries.audit(trace.tables(spark)).collect() if row.invariant == "S2"]
+    assert (twice.process, twice.sequence) == (numbers.processes[last.node, 1], last.sequence)
+
+
 def test_sequences_tell_holes_silence_and_clocks_that_run_back(spark: SparkSession) -> None:
     """Holes that nothing accounts for break the trace's own rule; those a peer owns up to are unknown."""
     trace = Planting()
@@ -47,14 +110,25 @@ def test_sequences_tell_holes_silence_and_clocks_that_run_back(spark: SparkSessi
         process.close()
     cut.ring()
     trace.processes.remove(silent)
+    # A peer that has run for long discards also what told of earlier discarding.
+    old = trace.process("old", started=False)
+    old.lose(4_000)
+    old.ring()
+    old.drop("trace_discarded", count=20)
+    old.close()
     early = whole.records[0].stamp
     whole.records[2] = msgspec.structs.replace(whole.records[2], stamp=early)
     numbers, tables = Numbers.of(trace.records), trace.tables(spark)
     found = {
         (row.verdict, row.process, row.sequence): row.text for row in told(tables, sequences.audit(tables)).collect()
     }
-    number = {process: numbers.processes[process.node, 1] for process in (whole, holed, honest, silent)}
+    number = {process: numbers.processes[process.node, 1] for process in (whole, holed, honest, silent, old)}
     assert found == {
+        (
+            "unknown",
+            number[old],
+            4003,
+        ): f"4000 records of {peers(old)[0]} are not there, and it says that it dropped them",
         ("violated", number[holed], 5): f"2 records of {peers(holed)[0]} are not there, and nothing says why",
         (
             "unknown",

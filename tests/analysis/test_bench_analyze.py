@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from p2psub.analysis.benchmark.comparison import EngineFailed, _compared, bench_analyze
-from p2psub.analysis.benchmark.engines import ANSWERS, AUDITED, duckdb_engine
+from p2psub.analysis.benchmark.engines import ANSWERS, AUDITED, Rows, duckdb_engine
 from p2psub.analysis.benchmark.traces import write_trace
 from p2psub.analysis.benchmark.worker import Cost, Run, cpu_s, peak_mib
+from p2psub.cli.bench_analyze import EXIT_DIFFERENT
 from p2psub.cli.main import app
 
 
@@ -51,6 +53,24 @@ def test_a_disk_that_is_too_small_is_said_before_anything_is_written(monkeypatch
     monkeypatch.setattr("shutil.disk_usage", usage)
     with pytest.raises(EngineFailed, match="set TMPDIR"):
         bench_analyze([10_000_000], 1, 512, lambda _: None)
+
+
+@pytest.mark.parametrize(("other", "code"), [([(1.0,)], 0), ([(2.0,)], EXIT_DIFFERENT)], ids=["agreed", "different"])
+def test_the_command_tells_costs_and_disagreement(monkeypatch: pytest.MonkeyPatch, other: Rows, code: int) -> None:
+    """To people as a table, to programs as JSON; the exit code is for both."""
+
+    def run(engine: str, *_: object) -> Run:
+        answer = [(1.0,)] if engine == "duckdb" else other
+        return Run(engine, 1.0, 100.0, {name: Cost(2.0, 1.0, answer) for name in (*ANSWERS, *AUDITED)})
+
+    monkeypatch.setattr("p2psub.analysis.benchmark.comparison._run", run)
+    said = CliRunner().invoke(app, ["bench", "analyze", "--rows", "2e3", "--json"])
+    (size,) = json.loads(said.stdout)["sizes"]
+    assert (said.exit_code, size["all"]["ratio"], len(size["differing"])) == (code, 1.0, 18 if code else 0)
+    assert size["answers"]["spark"]["rows_per_s"] == pytest.approx(size["rows"] / len(ANSWERS))
+    shown = CliRunner().invoke(app, ["bench", "analyze", "--rows", "2e3"], env={"COLUMNS": "200"})
+    assert shown.exit_code == code
+    assert all(name in shown.output for name in ("audit losses", "all answers", "all audits"))
 
 
 @pytest.mark.parametrize("rows", ["", "many", "0", "1e6,-1", "inf"])

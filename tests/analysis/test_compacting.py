@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from p2psub.analysis import compacting
 from p2psub.analysis.compacting import Compacted, compact, open_compacted
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import NoTraces
@@ -142,6 +143,37 @@ def test_a_crash_leaves_no_half_result(spark: SparkSession, tmp_path: Path, monk
     assert open_compacted(spark, tmp_path / "out").tables.records.count() == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
     assert compact(spark, [tmp_path / "in"], tmp_path / "out").rows == 2
+
+
+@pytest.mark.parametrize("part", ["records", "records/kind=keep", "processes"])
+def test_a_compaction_that_was_copied_in_part_is_refused(spark: SparkSession, tmp_path: Path, part: str) -> None:
+    """Its mark may have come before its data; a figure of the rest would be wrong."""
+    rich_trace().write(tmp_path / "in")
+    compact(spark, [tmp_path / "in"], tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / part)
+    with pytest.raises(NoTraces, match="is not whole"):
+        compact(spark, [tmp_path / "out"], tmp_path / "again")
+
+
+@pytest.mark.parametrize("moment", ["find_sources", "read_segments"])
+def test_a_segment_that_goes_meanwhile_is_missing_and_named(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Before Spark lists the files, or after: peers discard their oldest when they have too many."""
+    rich_trace().write(tmp_path / "in", batch=3)
+    gone = min((tmp_path / "in").rglob("*.ndjson"))
+    before = getattr(compacting, moment)
+
+    def go_after(*words: object) -> object:
+        done = before(*words)
+        gone.unlink()
+        return done
+
+    monkeypatch.setattr(compacting, moment, go_after)
+    compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
+    assert compacted.skipped == [(gone, "went while it was being read")]
+    assert files(compacted) == (5, 0, 1)
+    assert [row.unread for row in compacted.tables.processes.where("unread > 0").collect()] == [1]
 
 
 def test_only_compacted_traces_are_replaced(spark: SparkSession, tmp_path: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.compacting import compact
-from p2psub.analysis.sources import NoTraces, find_sources
+from p2psub.analysis.sources import MARK, NoTraces, find_sources, unread_starts
 from p2psub.model.records import SCHEMA_VERSION
 from p2psub.runtime.trace_files import Segment
 from tests.analysis.planting import Planting
@@ -136,6 +138,36 @@ def test_a_peers_other_files_are_not_called_traces(tmp_path: Path) -> None:
     first.unlink()
     first.symlink_to("nowhere")
     assert find_sources([tmp_path]).skipped[-1] == (first, "not a file")
+
+
+def test_what_lies_behind_links_or_among_tables_is_found(tmp_path: Path) -> None:
+    """A linked directory is read once, a loop ends; a segment that tables hide is named, and so is a packed one."""
+    first, second, *_ = planted(tmp_path / "there")
+    here = tmp_path / "here"
+    (here / "tables").mkdir(parents=True)
+    (here / "tables" / MARK).touch()
+    shutil.copy(first, here / "tables" / first.name)
+    (here / "link").symlink_to(tmp_path / "there")
+    (tmp_path / "there" / "loop").symlink_to(here)
+    second.rename(second.with_name(f"{second.name}.gz"))
+    found = find_sources([here])
+    assert (len(found.segments), found.compacted) == (4, [here / "tables"])
+    named = {path.name: reason for path, reason in found.skipped}
+    assert named == {first.name: "lies among compacted traces", f"{second.name}.gz": "not the name of a segment"}
+    assert sum(unread_starts(found.skipped).values()) == 2
+
+
+def test_a_directory_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows whose traces are in it, so no figure could be trusted."""
+    planted(tmp_path)
+
+    def deny(place: Path, *, onerror: Callable[[OSError], None], **_: object) -> Iterator[object]:
+        onerror(PermissionError(13, "Permission denied", str(place / "closed")))
+        yield from ()
+
+    monkeypatch.setattr("os.walk", deny)
+    with pytest.raises(NoTraces, match="closed cannot be read: Permission denied"):
+        find_sources([tmp_path])
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")

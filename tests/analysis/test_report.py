@@ -107,6 +107,22 @@ def test_a_share_is_never_rounded_up_to_the_whole() -> None:
     ]
 
 
+def test_what_is_too_much_for_a_page_is_counted_all_the_same() -> None:
+    """The figures, not the rows that are shown; and where the others are."""
+    page = make_page()
+    figures = {**page.figures, "cut": 1_200, "files_skipped": 900}
+    written = render(replace(page, figures=figures, cells_left_out=7, reigns_left_out=8))
+    for said in (
+        "Traces that were cut: 1,200.",
+        "Files that were skipped: 900.",
+        "7 more clusters are in tables/places.",
+        "8 later reigns are in tables/timeline.",
+    ):
+        assert said in written
+    # Of both lists, and of the one that the page had shortened before.
+    assert written.count("More rows are in the tables beside this page.") == 3
+
+
 def test_neighbours_in_the_cube_lie_side_by_side() -> None:
     """Along a row or column of the picture the labels differ in one bit (Hyper 2.1), and together they fill it."""
     labels = [label_of(position, 4) for position in range(16)]

@@ -97,7 +97,7 @@ def test_what_cannot_be_shown_is_explained(tmp_path: Path) -> None:
     assert "hex.number.number" in invoke("show", "bread", tmp_path, code=EXIT_BAD_INPUT)
     unknown = id_to_text(event._replace(sequence=99))
     assert "traces of more peers" in invoke("show", unknown, tmp_path, code=EXIT_REFUSED)
-    assert "there is no directory" in invoke("merge", tmp_path / "nowhere", code=EXIT_REFUSED)
+    assert "there is no directory" in invoke("merge", tmp_path / "nowhere", code=EXIT_BAD_INPUT)
     (tmp_path / "empty").mkdir()
     assert "DATA/traces" in invoke("merge", tmp_path / "empty", code=EXIT_REFUSED)
     damaged = min((tmp_path / "in").rglob("*.ndjson"))

@@ -58,12 +58,24 @@ def test_what_damaged_files_held_is_unknown(spark: SparkSession, tmp_path: Path)
     for path in [segments_below(tmp_path / "in", ann)[1], *segments_below(tmp_path / "in", bob)]:
         path.write_bytes(path.read_bytes()[:-9])
     figures, found = judged(spark, tmp_path / "in", tmp_path / "out")
-    assert (figures["delivered"], figures["ended"], figures["lost"], figures["still_owed"]) == (1, 0, 0, 0)
+    assert [figures[name] for name in ("delivered", "ended", "lost", "unknown", "still_owed")] == [1, 0, 0, 1, 0]
     assert (figures["processes"], figures["cut"], figures["unheard"]) == (2, 0, 1)
     assert figures["files_skipped"] == 1 + len(segments_below(tmp_path / "in", bob))
     assert found.keys() == {"unknown"}
     assert f"all files of {bob[:8]}.1 were skipped" in found["unknown"]
     assert f"2 records of {ann[:8]}.1 are not there, and files of it were skipped" in found["unknown"]
+
+
+def test_an_owner_whose_first_start_is_missing_is_doubted_not_accused(spark: SparkSession, tmp_path: Path) -> None:
+    """Bob came back, and only what he wrote then was handed in."""
+    trace = shop()
+    bob = trace.processes[1]
+    trace.process("bob", bob.incarnation + 1).close()
+    trace.write(tmp_path / "in")
+    for path in segments_below(tmp_path / "in", short_name(bob.node))[:1]:
+        path.unlink()
+    _, found = judged(spark, tmp_path / "in", tmp_path / "out")
+    assert found.keys() == {"unknown"}
 
 
 def test_an_owner_without_any_file_is_doubted_not_accused(spark: SparkSession, tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ def events(tables: Tables, acks: DataFrame | None = None) -> DataFrame:
     guarantee        of its `publish`, `match` or `store`
     began_us         when it was published, 0 if no record says so; published_us is null then
     acknowledged_us  null if nobody was promised anything
-    matched          pairs that an owner found (the most, if several owners did)
+    matched          pairs that owners found: of `effectively_once` the most that one did, which asked the others; of
+                     `at_most_once` all together, for each owner of a shard finds its own
     owed             pairs that the acknowledgement speaks of
     delivered        distinct pairs handed over
     ended            distinct pairs not handed over that have an outcome, or were held back to the end
@@ -48,7 +49,7 @@ def events(tables: Tables, acks: DataFrame | None = None) -> DataFrame:
         F.coalesce("published_us", F.lit(ALWAYS_US)).alias("began_us"),
         "published_us",
         "acknowledged_us",
-        "matched",
+        F.when(F.col("is_promised") == 0, F.col("matched_sum")).otherwise(F.col("matched_most")).alias("matched"),
         F.when(F.col("is_plain"), counted).otherwise(F.col("odd_owed")).alias("owed"),
         "delivered",
         "ended",
@@ -122,7 +123,8 @@ def _by_pair(rows: DataFrame) -> DataFrame:
         F.max("is_promised").alias("is_promised"),
         F.min(F.when(publish, wall_us)).alias("published_us"),
         *_of_deeds(),
-        F.max(F.when(match, F.col("count"))).alias("matched"),
+        F.max(F.when(match, F.col("count"))).alias("matched_most"),
+        F.sum(F.when(match, F.col("count"))).alias("matched_sum"),
         F.min(delivered_us).alias("first_us"),
         F.max(delivered_us).alias("last_us"),
         F.max(outcome).alias("is_ended"),
@@ -132,7 +134,7 @@ def _by_pair(rows: DataFrame) -> DataFrame:
 def _by_event(pairs: DataFrame) -> DataFrame:
     is_delivered = F.col("last_us").isNotNull()
     is_ended = F.col("is_ended") & ~is_delivered
-    greatest = ("is_promised", "stored_most", "repeated_most", "let_go_most", "matched", "last_us")
+    greatest = ("is_promised", "stored_most", "repeated_most", "let_go_most", "matched_most", "matched_sum", "last_us")
     least = (
         "published_us",
         "acknowledged_us",

@@ -1,9 +1,10 @@
 """Conservation: received = new + duplicate, and matched = delivered + other outcomes + undischarged.
 
 Received: within one reign a process takes a cast for a subcube as new once, and what it calls repeated it had before;
-super-nodes remember casts for two minutes after the last copy. Matched: when an owner lets go of a deed, every pair has
-an outcome or was handed over; and an outcome `delivered` is true. A subscriber says `delivered` also for what it holds
-back until its verdict, and ends with it if none comes. That an undischarged event is still held is asked in `copies`.
+super-nodes remember casts for 120 heartbeats after the last copy. Matched: when an owner lets go of a deed, every pair
+has an outcome or was handed over; and an outcome `delivered` is true. A subscriber says `delivered` also for what it
+holds back until its verdict, and ends with it if none comes. That an undischarged event is still held is asked in
+`copies`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
-REMEMBER_US = 120_000_000
+REMEMBER_BEATS = 120
 """For how long a cast is known (`CubeConfig.remember_ticks`)."""
 
 
@@ -31,10 +32,11 @@ def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
         matched = _matched_by_counts(tables, owed, doubts)
     else:
         matched = _matched_pairs(tables, owed, terms.pairs, doubts)
-    return united([*_received(tables), matched, _untrue(tables, doubts)])
+    remember_us = terms.settings_of(tables).beats(REMEMBER_BEATS)
+    return united([*_received(tables, remember_us), matched, _untrue(tables, doubts)])
 
 
-def _received(tables: Tables) -> list[DataFrame]:
+def _received(tables: Tables, remember_us: int) -> list[DataFrame]:
     arrived = tables.of(Kind.RECEIVE, Kind.DUPLICATE).where(
         F.col("cast").isNotNull() & ((F.col("kind") == Kind.RECEIVE.value) | (F.col("reason") == REPEATED))
     )
@@ -56,7 +58,7 @@ def _received(tables: Tables) -> list[DataFrame]:
     each = each.select(*names, "place", "arrival.*", before["wall_us"].alias("before_us"))
     holed = tables.processes.select(F.col("process").alias("_holed"), has_holes().alias("has_holes"))
     each = each.join(F.broadcast(holed), F.col("process") == F.col("_holed"), "left")
-    is_known = F.col("wall_us") - F.col("before_us") < REMEMBER_US
+    is_known = F.col("wall_us") - F.col("before_us") < remember_us
     twice = each.where(F.col("is_new") & (F.col("place") > 0) & is_known)
     never = each.where(~F.col("is_new") & (F.col("place") == 0))
     has_holes_ = F.col("has_holes")

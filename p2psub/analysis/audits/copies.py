@@ -1,9 +1,9 @@
 """S5 and S9: an acknowledgement's copies exist, and what is owed is held by somebody.
 
 `store` and `keep` are written when a copy is durable, and the hybrid clock puts them before the acknowledgement that
-counts them, so S5 can be seen whole: as many copies as stated, and min(3, a majority of the members seen lately) of
-them. Members are peers that were in the ring (`ring`) for ten seconds, had not ended in good order, and wrote anything
-in the last ten minutes.
+counts them, so S5 can be seen whole: as many copies as stated, and of them min(3, a majority of the members seen
+lately), or what peers were set to instead of 3. Members are peers that were in the ring (`ring`) for 10 heartbeats, had
+not ended in good order, and wrote anything in the last 600.
 
 Of S9 little can be seen: a member that lets go of a copy writes nothing, so nobody can count min(r + 1, N) copies out
 of a trace. But whoever comes back says what it still holds (`keep`, recovered). An event that no owner let go of, and
@@ -13,21 +13,22 @@ candidates are handed them without a record.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts
 from p2psub.analysis.doubts import Doubts, is_hidden_after, is_hidden_before
+from p2psub.analysis.partings import with_whole_again
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
-COPIES = 3
-"""Copies that an acknowledgement needs where there are enough members (`PubSubConfig.copies`)."""
-SETTLED_US = 10_000_000
-"""A member that joined this long ago is known to every super-node that may come: 10 heartbeats."""
-SEEN_US = 600_000_000
+SETTLED_BEATS = 10
+"""A member that joined this long ago is known to every super-node that may come."""
+LEAVING_BEATS = 30
+"""As long may it take a process to end in good order (`LEAVE_S_MAX`, `CLOSING_S_MAX`)."""
+SEEN_BEATS = 600
 """Members seen within this time count for the copies (`ClusterConfig.seen_ticks`)."""
 
 
@@ -36,8 +37,8 @@ def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     acks, doubts = terms.acks_of(tables), terms.doubts_of(tables)
     shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
     acked = acks.withColumns({name: F.col(column) for name, column in shown.items()})
-    found = [*_stated(tables, acked, doubts), _too_few(tables, acked, doubts), _held_by_nobody(tables, acks, doubts)]
-    return united(found)
+    few = _too_few(tables, acked, terms)
+    return united([*_stated(tables, acked, doubts), few, _held_by_nobody(tables, acks, doubts)])
 
 
 def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[DataFrame]:
@@ -48,7 +49,7 @@ def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[DataFrame]
     short = acked.join(counted, "event", "left").fillna(0, ["durable"])
     short = short.where(F.col("copies").isNull() | (F.col("copies") > F.col("durable")) | F.col("stored_us").isNull())
     in_ring, anywhere = doubts.with_hidden_in_ring(short), doubts.with_hidden_anywhere(short)
-    is_unknown = is_hidden_before(F.col("acked_us"))
+    is_unknown = _is_hidden()
     is_stored = F.col("stored_us").isNotNull()
     fewer = in_ring.where(is_stored & F.col("copies").isNotNull())
     text = "{event} was acknowledged with %d copies, %d were durable"
@@ -61,19 +62,31 @@ def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[DataFrame]
     ]
 
 
-def _too_few(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
-    few = acked.where(F.col("copies") < COPIES)
-    seen_us = F.col("last_us") + F.when(F.col("is_closed"), 0).otherwise(SEEN_US)
-    is_member = (F.col("joined_us") + SETTLED_US <= F.col("acked_us")) & (F.col("acked_us") <= seen_us)
+def _too_few(tables: Tables, acked: DataFrame, terms: Terms) -> DataFrame:
+    settings = terms.settings_of(tables)
+    few = acked.where(F.col("copies") < settings.copies)
+    # Who leaves in good order is discounted before it closes.
+    leaving_us = -settings.beats(LEAVING_BEATS)
+    seen_us = F.col("last_us") + F.when(F.col("is_closed"), leaving_us).otherwise(settings.beats(SEEN_BEATS))
+    settled_us = F.col("joined_us") + settings.beats(SETTLED_BEATS)
+    is_member = (settled_us <= F.col("acked_us")) & (F.col("acked_us") <= seen_us)
     members = F.broadcast(_members(tables))
     counted = few.join(members, (F.col("cluster") == F.col("ring")) & is_member).groupBy("event")
-    enough = F.least(F.lit(COPIES), F.floor(F.count("*") / 2) + 1).alias("required")
+    enough = F.least(F.lit(settings.copies), F.floor(F.count("*") / 2) + 1).alias("required")
     short = few.join(counted.agg(enough), "event").where(F.col("copies") < F.col("required"))
     # What owes nothing any more when its publisher asks again needs no copies.
     short = short.where(F.col("discharged_us").isNull() | (F.col("discharged_us") > F.col("acked_us")))
-    is_unknown = is_hidden_before(F.col("acked_us"))
+    # Each part of a ring that is cut counts its own members, after a while.
+    short = with_whole_again(short, terms.partings_of(tables), F.col("acked_us"))
+    is_unknown = _is_hidden() | F.col("whole_again_us").isNotNull()
+    short = terms.doubts_of(tables).with_hidden_in_ring(short)
     text = "{event} was acknowledged with %d copies, its ring needs %d"
-    return finding(doubts.with_hidden_in_ring(short), "S5", text, "copies", "required", is_unknown=is_unknown)
+    return finding(short, "S5", text, "copies", "required", is_unknown=is_unknown)
+
+
+def _is_hidden() -> Column:
+    """Whether a copy may have been made in silence: between the publication and the acknowledgement."""
+    return is_hidden_before(F.col("acked_us")) & is_hidden_after(F.col("began_us"))
 
 
 def _members(tables: Tables) -> DataFrame:

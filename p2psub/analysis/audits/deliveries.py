@@ -35,14 +35,10 @@ def _delivered(tables: Tables) -> DataFrame:
 def _twice(tables: Tables) -> DataFrame:
     """S2, one finding per pair, at the last of its records."""
     pairs = _delivered(tables).groupBy("event", "subscription")
-    counted = pairs.agg(
-        F.count("*").alias("times"),
-        F.max("sequence").alias("sequence"),
-        F.max("process").alias("process"),
-        F.max("wall_us").alias("wall_us"),
-    )
+    last = F.max(F.struct("wall_us", "process", "sequence")).alias("last")
+    counted = pairs.agg(F.count("*").alias("times"), last).where(F.col("times") > 1)
     text = "{event} was handed over %d times to {subscription}"
-    return finding(counted.where(F.col("times") > 1), "S2", text, "times")
+    return finding(counted.select("event", "subscription", "times", "last.*"), "S2", text, "times")
 
 
 def _against_publish(tables: Tables, doubts: Doubts) -> list[DataFrame]:

@@ -3,7 +3,8 @@
 Counted are acknowledged events whose publication + D_diff lies inside the subscription's stable interval: from its
 verdict to its end, or to the last record of its process, whichever comes first. Times are of the hybrid clock; what
 lies between two hosts contains the offset of their clocks. A channel that its application leaves full for longer than
-D_diff shows here too, for nothing tells it apart in a trace.
+D_diff shows here too, for nothing tells it apart in a trace. What was published while the overlay was in parts is
+unknown: the property speaks of a network that carries messages.
 
 Without `--rematch` late hand-overs are found; what was never handed over is found with it. A pair that ended with
 another outcome is none of this property's.
@@ -18,6 +19,7 @@ from p2psub.analysis.answers.latency import STABLE
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
 from p2psub.analysis.doubts import is_hidden_after
+from p2psub.analysis.partings import Parting, with_whole_again
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.content import Guarantee
@@ -26,9 +28,10 @@ from p2psub.model.records import Kind
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Hand-overs that came too late, or not at all."""
-    found = [_late(tables, terms.d_diff_us)]
+    d_diff_us = terms.d_diff_us_of(tables)
+    found = [_late(tables, d_diff_us, terms.partings_of(tables))]
     if terms.pairs is not None:
-        found.append(_never(tables, terms.pairs, terms))
+        found.append(_never(tables, terms.pairs, terms, d_diff_us))
     return united(found)
 
 
@@ -37,29 +40,36 @@ def _published(tables: Tables) -> DataFrame:
     return promised.select("event", F.col("wall_us").alias("published_us"))
 
 
-def _late(tables: Tables, d_diff_us: int) -> DataFrame:
+def _late(tables: Tables, d_diff_us: int, apart: list[Parting]) -> DataFrame:
     delivered = tables.of(Kind.DELIVER).where(F.col("event").isNotNull())
     delivered = delivered.select("event", "subscription", "process", "sequence", "wall_us")
     late = delivered.join(_published(tables), "event").where(F.col("wall_us") - F.col("published_us") > d_diff_us)
     late = late.join(tables.of(Kind.ACKNOWLEDGE).select("event"), "event", "left_semi")
-    stable = _first(tables, Kind.VERDICT, "stable_us", F.col("reason") == STABLE)
+    said = _first(tables, Kind.VERDICT, "said_us", F.col("reason") == STABLE)
+    stable = with_whole_again(said, apart, F.col("said_us")).select(
+        "subscription", F.coalesce("whole_again_us", "said_us").alias("stable_us")
+    )
     ended = _first(tables, Kind.UNSUBSCRIBE, "ended_us", F.lit(True))
     beside = late.join(stable, "subscription").join(ended, "subscription", "left")
     ends_inside = F.col("ended_us") < F.col("published_us") + d_diff_us
     beside = beside.where((F.col("stable_us") <= F.col("published_us")) & ~F.coalesce(ends_inside, F.lit(False)))
+    beside = with_whole_again(beside, apart, F.col("published_us"))
     seconds = (F.col("wall_us") - F.col("published_us")) / 1_000_000
     text = "{event} reached the stable subscription {subscription} only after %.1f s"
-    return finding(beside, "liveness", text, seconds)
+    return finding(beside, "liveness", text, seconds, is_unknown=F.col("whole_again_us").isNotNull())
 
 
-def _never(tables: Tables, pairs: DataFrame, terms: Terms) -> DataFrame:
+def _never(tables: Tables, pairs: DataFrame, terms: Terms, d_diff_us: int) -> DataFrame:
     stable = pairs.where("is_stable").join(reached_pairs(tables), ["event", "subscription"], "left_anti")
     beside = stable.join(debts(terms.acks_of(tables)), "event").join(_published(tables), "event")
-    beside = beside.where(F.col("published_us") + terms.d_diff_us <= F.col("over_us"))
-    beside = terms.doubts_of(tables).with_hidden_of(beside, process_of(F.col("subscription")))
+    beside = beside.where(F.col("published_us") + d_diff_us <= F.col("over_us"))
+    doubts, is_hidden = terms.doubts_of(tables), is_hidden_after(F.col("began_us"))
+    beside = doubts.with_hidden_of(beside, process_of(F.col("subscription"))).withColumn("is_unknown", is_hidden)
+    # Another outcome may be hidden at whoever held the event.
+    beside = doubts.with_hidden_in_ring(beside).withColumn("is_unknown", F.col("is_unknown") | is_hidden)
     text = "{event}, stored by {process}, did not reach the stable subscription {subscription} within %.0f s"
-    seconds = F.lit(terms.d_diff_us / 1_000_000)
-    return finding(beside, "liveness", text, seconds, is_unknown=is_hidden_after(F.col("began_us")))
+    seconds = F.lit(d_diff_us / 1_000_000)
+    return finding(beside, "liveness", text, seconds, is_unknown=F.col("is_unknown"))
 
 
 def _first(tables: Tables, kind: Kind, name: str, which: Column) -> DataFrame:

@@ -3,8 +3,8 @@
 Successor lists are not traced, so live successors and principals cannot be checked here; the simulator does it, and a
 running peer shows its own at `/ringz`. What a trace has: `ring` when a member entered, and `table` when it obeyed one.
 A table's version (reign and number) names one table: whoever obeys it must count the same owners. That a process ran
-for a minute and never entered a ring is a finding too, but an unknown one: the trace does not know whether it could
-reach anybody.
+for 60 heartbeats and never entered a ring is a finding too, but an unknown one: the trace does not know whether it
+could reach anybody.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
-JOIN_US = 60_000_000
+JOIN_BEATS = 60
 """Six times the bound on joining in quiet (10 heartbeats): faults take their time."""
 
 
-def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Tables in two versions, and processes without a ring."""
-    return united([_two_tables(tables), _without_ring(tables)])
+    return united([_two_tables(tables), _without_ring(tables, terms.settings_of(tables).beats(JOIN_BEATS))])
 
 
 def _two_tables(tables: Tables) -> DataFrame:
@@ -36,11 +36,10 @@ def _two_tables(tables: Tables) -> DataFrame:
     return finding(two, "S8", text, "count", "most", "fewest")
 
 
-def _without_ring(tables: Tables) -> DataFrame:
+def _without_ring(tables: Tables, join_us: int) -> DataFrame:
     joined = tables.of(Kind.RING).select("process").distinct()
-    lonely = tables.processes.where(~has_holes() & (F.col("last_us") - F.col("first_us") >= JOIN_US))
+    lonely = tables.processes.where(~has_holes() & (F.col("last_us") - F.col("first_us") >= join_us))
     lonely = lonely.join(joined, "process", "left_anti")
     lonely = lonely.withColumns({"sequence": F.col("last_sequence"), "wall_us": F.col("last_us")})
-    return finding(
-        lonely, "S8", "{process} ran for more than a minute and never entered a ring", is_unknown=F.lit(True)
-    )
+    text = "{process} ran for more than %d heartbeats and never entered a ring"
+    return finding(lonely, "S8", text, F.lit(JOIN_BEATS), is_unknown=F.lit(True))

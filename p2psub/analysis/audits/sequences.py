@@ -11,11 +11,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audits.findings import finding, united
+from p2psub.analysis.doubts import DISCARDED
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
-ACCOUNTED = ("trace_overflow", "trace_discarded")
+OVERFLOW = "trace_overflow"
+"""The reason of the `drop` record by which a process says how many records a full disk kept out of its trace."""
 
 
 def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
@@ -24,19 +26,24 @@ def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
 
 
 def _holes(tables: Tables) -> DataFrame:
-    dropped = tables.of(Kind.DROP).where(F.col("reason").isin(*ACCOUNTED))
-    # A discarded segment may be one of an earlier start of the peer, which cannot say so itself.
-    said = dropped.groupBy("node").agg(F.sum("count").alias("said"))
+    dropped = tables.of(Kind.DROP)
+    overflown = dropped.where(F.col("reason") == OVERFLOW).groupBy("process").agg(F.sum("count").alias("said"))
+    # The oldest segments of a peer go first, also those of earlier starts; and with them what told of still older ones.
+    discarding = dropped.where(F.col("reason") == DISCARDED).select("node", F.lit(True).alias("discards")).distinct()
     gone = tables.processes.where(F.col("records") > 0)
     gone = gone.withColumn("gone", F.col("missing") + F.col("first_sequence") - 1).where(F.col("gone") > 0)
-    by_node = gone.groupBy("node").agg(F.sum("gone").alias("gone_at_node"))
-    beside = gone.join(by_node, "node").join(said, "node", "left").fillna(0, ["said"])
+    beside = gone.join(overflown, "process", "left").join(discarding, "node", "left")
+    beside = beside.fillna(0, ["said"]).fillna(False, ["discards"])
     beside = beside.withColumns({"sequence": F.col("last_sequence"), "wall_us": F.col("last_us")})
-    is_accounted, is_unread = F.col("said") >= F.col("gone_at_node"), F.col("unread") > 0
-    why = F.when(is_accounted, "it says that it dropped them").when(is_unread, "files of it were skipped")
+    has_said = (F.col("said") >= F.col("missing")) & (F.col("discards") | (F.col("first_sequence") == 1))
+    why = (
+        F.when(has_said, "it says that it dropped them")
+        .when(F.col("unread") > 0, "files of it were skipped")
+        .when(~F.col("is_closed"), "what says why may lie in its lost tail")
+    )
     text = "%d records of {process} are not there, and %s"
     said_why = F.coalesce(why, F.lit("nothing says why"))
-    return finding(beside, "trace", text, "gone", said_why, is_unknown=is_accounted | is_unread)
+    return finding(beside, "trace", text, "gone", said_why, is_unknown=why.isNotNull())
 
 
 def _silent(tables: Tables) -> DataFrame:

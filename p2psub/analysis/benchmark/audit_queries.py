@@ -10,25 +10,35 @@ from __future__ import annotations
 from typing import Final
 
 from p2psub.analysis.audits.catalogue import AUDITS
-from p2psub.analysis.audits.conservation import REMEMBER_US
-from p2psub.analysis.audits.copies import COPIES, SEEN_US, SETTLED_US
-from p2psub.analysis.audits.rings import JOIN_US
-from p2psub.analysis.audits.spreading import CALM_US
+from p2psub.analysis.audits.conservation import REMEMBER_BEATS
+from p2psub.analysis.audits.copies import LEAVING_BEATS, SEEN_BEATS, SETTLED_BEATS
+from p2psub.analysis.audits.rings import JOIN_BEATS
+from p2psub.analysis.audits.spreading import CALM_BEATS
 from p2psub.analysis.benchmark.queries import COVERED
 from p2psub.analysis.doubts import NEVER_US
+from p2psub.analysis.partings import GIVING_UP_BEATS, MENDING_BEATS, NOTICING_BEATS, PASSING_BEATS
 from p2psub.analysis.schemas import KEY_BITS
-from p2psub.analysis.terms import D_DIFF_US
+from p2psub.analysis.settings import Settings
+from p2psub.analysis.terms import D_DIFF_BEATS
 
 COLUMNS: Final = ("invariant", "verdict", "process", "sequence", "event", "subscription", "cast")
 """Of every query, and of every finding on Spark too."""
 
+_SETTINGS: Final = Settings()
+"""The traces that DuckDB is asked about are of peers with the defaults."""
+_REMEMBER_US, _SEEN_US, _SETTLED_US, _LEAVING_US, _JOIN_US, _CALM_US, _D_DIFF_US = map(
+    _SETTINGS.beats, (REMEMBER_BEATS, SEEN_BEATS, SETTLED_BEATS, LEAVING_BEATS, JOIN_BEATS, CALM_BEATS, D_DIFF_BEATS)
+)
+_NOTICING_US, _GIVING_UP_US, _MENDING_US, _PASSING_US = map(
+    _SETTINGS.beats, (NOTICING_BEATS, GIVING_UP_BEATS, MENDING_BEATS, PASSING_BEATS)
+)
 _HOLED: Final = "(records = 0 or missing > 0 or first_sequence > 1)"
 _SPAN: Final = f"coalesce(min(from_us), {NEVER_US}) as from_us, coalesce(max(until_us), -1) as until_us"
 
 GROUND: Final = (
     f"create or replace macro process_of(thing) as cast(thing >> {KEY_BITS} as integer)",
     "create or replace macro verdict(is_unknown) as case when is_unknown then 'unknown' else 'violated' end",
-    f"create or replace macro span_of(us) as us // {CALM_US}",
+    f"create or replace macro span_of(us) as us // {_CALM_US}",
     """create or replace temp table starts as
     select *, min(entered_us) over (
         partition by node order by incarnation rows between 1 following and unbounded following
@@ -50,7 +60,10 @@ GROUND: Final = (
     from starts where process in (from records select process where kind = 'drop' and reason = 'trace_discarded')
     union all
     select 0, {NEVER_US} where exists (
-        from records where kind = 'acknowledge' and peer is not null and peer not in (select node from processes)
+        from records left join (
+            select node, min(coalesce(first_us, 0)) as known_us from processes group by node
+        ) known on known.node = peer
+        where kind = 'acknowledge' and peer is not null and coalesce(known_us > wall_us, true)
     )""",
     f"""create or replace temp table anywhere as select {_SPAN} from (
         from gone union all select from_us, until_us from hidden
@@ -64,6 +77,40 @@ GROUND: Final = (
     select cluster, least(min(hidden.from_us), any_value(homeless.from_us)) as from_us,
         greatest(max(hidden.until_us), any_value(homeless.until_us)) as until_us
     from hidden join rings using (process) cross join homeless group by cluster""",
+    """create or replace temp table reigned as
+    with roles as (
+        select *, lead(wall_us) over (partition by process order by sequence) as next_us
+        from records where kind = 'role'
+    )
+    select cluster, process, sequence, wall_us as began_us, coalesce(next_us, last_us) as ended_us
+    from roles join processes using (process) where reason = 'super_node'""",
+    f"""create or replace temp table parted as
+    with doubled as (
+        select *, max(ended_us) over (
+            partition by cluster order by began_us, ended_us rows between unbounded preceding and 1 preceding
+        ) as ruled_us from reigned
+    ),
+    told as (
+        select directory.cluster, reason, wall_us, coalesce(
+            lead(wall_us) over (partition by process, directory.cluster order by sequence), last_us
+        ) as next_us from records directory join processes using (process) where kind = 'directory'
+    ),
+    apart as (
+        select began_us - {_NOTICING_US} as from_us, least(ruled_us, ended_us) + {_MENDING_US} as until_us
+        from doubled where began_us < ruled_us and began_us < ended_us
+        union
+        select greatest(wall_us, began_us) - {_GIVING_UP_US + _NOTICING_US}, least(next_us, ended_us) + {_MENDING_US}
+        from told join reigned using (cluster)
+        where not starts_with(reason, 'present')
+            and least(next_us, ended_us) - greatest(wall_us, began_us) > {_PASSING_US}
+    ),
+    marked as (
+        select *, coalesce(from_us > max(until_us) over (
+            order by from_us, until_us rows between unbounded preceding and 1 preceding
+        ), true) as is_new from apart
+    ),
+    grouped as (select *, count(*) filter (is_new) over (order by from_us, until_us) as parting from marked)
+    select min(from_us) as from_us, max(until_us) as until_us from grouped group by parting""",
     """create or replace temp table acks as
     with acked as (
         select event, min((wall_us, ticks, process, sequence)) as ack,
@@ -122,19 +169,19 @@ _PAIR: Final = {"event": "event", "subscription": "subscription"}
 SEQUENCES: Final = _united(
     _finding(
         "trace",
-        "coalesce(said, 0) >= gone_at_node or unread > 0",
-        "holed left join accounted using (node)",
+        "not is_closed or unread > 0 or (coalesce(said, 0) >= missing and (is_discarding or first_sequence = 1))",
+        "holed left join overflown using (process)",
         sequence="last_sequence",
     ),
     _finding("trace", "true", "processes where records = 0", sequence="null"),
     _finding("trace", "false", "stamped where stamp <= before"),
     with_=f"""holed as (
-        select *, sum(missing + first_sequence - 1) over (partition by node) as gone_at_node
+        select *, node in (from records select node where kind = 'drop' and reason = 'trace_discarded') as is_discarding
         from processes where records > 0 and {_HOLED}
     ),
-    accounted as (
-        select node, sum(count) as said from records
-        where kind = 'drop' and reason in ('trace_overflow', 'trace_discarded') group by node
+    overflown as (
+        select process, sum(count) as said from records
+        where kind = 'drop' and reason = 'trace_overflow' group by process
     ),
     stamped as (
         select process, sequence, (wall_us, ticks) as stamp,
@@ -149,7 +196,7 @@ LOSSES: Final = _united(
 )
 
 DELIVERIES: Final = _united(
-    _finding("S2", "false", "twice", **_PAIR),
+    _finding("S2", "false", "twice", process="last[2]", sequence="last[3]", **_PAIR),
     _finding("S3", "coalesce(from_us <= wall_us, false)", "invented", **_PAIR),
     _finding("S4", "false", "known where digest is null or digest is distinct from published_digest", **_PAIR),
     _finding("S3", "false", "beside where is_foreign", **_PAIR),
@@ -157,7 +204,7 @@ DELIVERIES: Final = _united(
     _finding("S3", "false", "beside where not is_foreign and asked > sequence", **_PAIR),
     _finding("S3", "false", "beside where not is_foreign and ended < sequence", **_PAIR),
     with_="""twice as (
-        select event, subscription, max(process) as process, max(sequence) as sequence
+        select event, subscription, max((wall_us, process, sequence)) as last
         from delivered group by event, subscription having count(*) > 1
     ),
     published as (
@@ -180,15 +227,21 @@ DELIVERIES: Final = _united(
     )""",
 )
 
+_HIDDEN: Final = "few.from_us <= acked_us and few.until_us >= began_us"
 _AT_ACK: Final = {"process": "acked_process", "sequence": "acked_sequence", "event": "event"}
 
-COPIES_: Final = _united(
-    _finding("S5", "from_us <= acked_us", "few where copies > durable and stored_us is not null", **_AT_ACK),
-    _finding("S5", "(select from_us from anywhere) <= acked_us", "few where stored_us is null", **_AT_ACK),
+COPIES: Final = _united(
+    _finding("S5", _HIDDEN, "few where copies > durable and stored_us is not null", **_AT_ACK),
+    _finding(
+        "S5",
+        "(from anywhere select from_us <= acked_us and until_us >= began_us)",
+        "few where stored_us is null",
+        **_AT_ACK,
+    ),
     _finding("S5", "false", "few where copies is null", **_AT_ACK),
     _finding(
         "S5",
-        "from_us <= acked_us",
+        f"({_HIDDEN}) or exists (from parted where parted.from_us <= acked_us and acked_us < parted.until_us)",
         "few join required using (event) where copies < required and coalesce(discharged_us > acked_us, true)",
         **_AT_ACK,
     ),
@@ -202,21 +255,22 @@ COPIES_: Final = _united(
         where durable_at <= (acked_us, acked_ticks) group by event
     ),
     few as (
-        select acks.*, coalesce(durable, 0) as durable, coalesce(ringed.from_us, homeless.from_us) as from_us
+        select acks.*, coalesce(durable, 0) as durable, coalesce(ringed.from_us, homeless.from_us) as from_us,
+            coalesce(ringed.until_us, homeless.until_us) as until_us
         from acks left join counted using (event) left join ringed using (cluster) cross join homeless
-        where copies is null or copies > coalesce(durable, 0) or stored_us is null or copies < {COPIES}
+        where copies is null or copies > coalesce(durable, 0) or stored_us is null or copies < {_SETTINGS.copies}
     ),
     members as (
         select cluster, node, min(joined_us) as joined_us,
-            max(last_us) + case when arg_max(is_closed, last_us) then 0 else {SEEN_US} end as seen_us
+            max(last_us) + case when arg_max(is_closed, last_us) then -{_LEAVING_US} else {_SEEN_US} end as seen_us
         from (select node, process, cluster, min(wall_us) as joined_us from records where kind = 'ring' group by all)
             join processes using (node, process)
         group by cluster, node
     ),
     required as (
-        select event, least({COPIES}, count(*) // 2 + 1) as required
+        select event, least({_SETTINGS.copies}, count(*) // 2 + 1) as required
         from few join members using (cluster)
-        where joined_us + {SETTLED_US} <= acked_us and acked_us <= seen_us group by event
+        where joined_us + {_SETTLED_US} <= acked_us and acked_us <= seen_us group by event
     ),
     latest as (select arg_max(process, incarnation) as process from processes where records > 0 group by node),
     held as (
@@ -234,7 +288,7 @@ RINGS: Final = _united(
     _finding(
         "S8",
         "true",
-        f"processes where not {_HOLED} and last_us - first_us >= {JOIN_US} "
+        f"processes where not {_HOLED} and last_us - first_us >= {_JOIN_US} "
         "and process not in (select process from records where kind = 'ring')",
         sequence="last_sequence",
     ),
@@ -256,7 +310,7 @@ REIGNS: Final = _united(
 SPREADING: Final = _united(
     _finding("S11", "false", "stored"),
     _finding("S11", "false", "numbered", process="last[2]", sequence="last[3]", subscription="last[4]"),
-    _finding("S11", f"from_us <= wall_us + {CALM_US} and until_us >= wall_us - {CALM_US}", "costly", cast='"cast"'),
+    _finding("S11", f"from_us <= wall_us + {_CALM_US} and until_us >= wall_us - {_CALM_US}", "costly", cast='"cast"'),
     with_="""stored as (
         select process, max(sequence) as sequence from records where kind = 'change'
         group by process, change having count(*) > 1
@@ -264,14 +318,6 @@ SPREADING: Final = _united(
     numbered as (
         select max((wall_us, process, sequence, subscription)) as last from records where kind = 'number'
         group by change having count(distinct (subscription, version, advertised)) > 1
-    ),
-    roles as (
-        select *, lead(wall_us) over (partition by process order by sequence) as next_us
-        from records where kind = 'role'
-    ),
-    reigned as (
-        select cluster, wall_us as began_us, coalesce(next_us, last_us) as ended_us
-        from roles join processes using (process) where reason = 'super_node'
     ),
     stirred as (
         select distinct span_of(us) + unnest([-1, 0, 1]) as span from (
@@ -281,6 +327,7 @@ SPREADING: Final = _united(
     settled as (
         select "cast", process, sequence, wall_us, span_of(wall_us) as span from records
         where kind = 'cast' and reason = 'ChangePayload' and span_of(wall_us) not in (select span from stirred)
+            and not exists (from parted where parted.from_us <= wall_us and wall_us < parted.until_us)
     ),
     ruled as (
         select span, count(distinct cluster) as clusters
@@ -304,7 +351,7 @@ CONSERVATION: Final = _united(
     _finding(
         "conservation",
         _HOLED,
-        f"placed join processes using (process) where is_new and place > 1 and wall_us - before_us < {REMEMBER_US}",
+        f"placed join processes using (process) where is_new and place > 1 and wall_us - before_us < {_REMEMBER_US}",
         cast='"cast"',
     ),
     _finding(
@@ -361,23 +408,32 @@ CONSERVATION: Final = _united(
 )
 
 LIVENESS: Final = _united(
-    _finding("liveness", "false", "late", **_PAIR),
+    _finding(
+        "liveness",
+        "exists (from parted where parted.from_us <= published_us and published_us < parted.until_us)",
+        "late",
+        **_PAIR,
+    ),
     with_=f"""published as (
         select event, wall_us as published_us
         from records where kind = 'publish' and guarantee = 'effectively_once'
     ),
-    stable as (
-        select subscription, min(wall_us) as stable_us
+    said as (
+        select subscription, min(wall_us) as said_us
         from records where kind = 'verdict' and reason = 'stable active' group by subscription
+    ),
+    stable as (
+        select subscription, coalesce(until_us, said_us) as stable_us
+        from said left join parted on from_us <= said_us and said_us < until_us
     ),
     given_up as (
         select subscription, min(wall_us) as ended_us from records where kind = 'unsubscribe' group by subscription
     ),
     late as (
-        select delivered.* from delivered join published using (event) join stable using (subscription)
+        select delivered.*, published_us from delivered join published using (event) join stable using (subscription)
             left join given_up using (subscription) semi join acks using (event)
-        where wall_us - published_us > {D_DIFF_US} and stable_us <= published_us
-            and not coalesce(ended_us < published_us + {D_DIFF_US}, false)
+        where wall_us - published_us > {_D_DIFF_US} and stable_us <= published_us
+            and not coalesce(ended_us < published_us + {_D_DIFF_US}, false)
     )""",
 )
 
@@ -385,7 +441,7 @@ _QUERIES: Final = (
     SEQUENCES,
     LOSSES,
     DELIVERIES,
-    COPIES_,
+    COPIES,
     RINGS,
     REIGNS,
     SPREADING,

@@ -36,7 +36,9 @@ _DOUBT: Final = """
                 select process from records where kind = 'drop' and reason = 'trace_discarded'
             )
             union all select 9223372036854775807 from records
-            where kind = 'acknowledge' and peer is not null and peer not in (select node from processes)
+            left join (select node, min(coalesce(first_us, 0)) as known_us from processes group by node) known
+                on known.node = peer
+            where kind = 'acknowledge' and peer is not null and coalesce(known_us > wall_us, true)
         )
     )"""
 
@@ -81,7 +83,8 @@ _COVERAGE: Final = """
             event,
             max(coalesce(guarantee, case when kind = 'match' then reason end)) as guarantee,
             min(wall_us) filter (kind = 'publish') as published_us,
-            max(count) filter (kind = 'match') as matched
+            case when max(coalesce(guarantee, case when kind = 'match' then reason end)) = 'at_most_once'
+                then sum(count) filter (kind = 'match') else max(count) filter (kind = 'match') end as matched
         from records
         where event is not null and kind in ('publish', 'match', 'store', 'acknowledge')
         group by event

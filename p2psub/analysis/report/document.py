@@ -8,7 +8,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from p2psub.analysis.report.elements import el, markup
-from p2psub.analysis.report.headline import tiles, verdict
+from p2psub.analysis.report.headline import number_of, tiles, verdict
 from p2psub.analysis.report.page import Finding, Grid, Page
 from p2psub.analysis.report.plots.cube import draw_cube
 from p2psub.analysis.report.plots.duplicates import draw_duplicates
@@ -71,8 +71,8 @@ def _plots(page: Page) -> Iterable[Element]:
     )
     yield draw_latency(page.latency)
     yield draw_duplicates(page.duplicates)
-    yield draw_cube(page.cells)
-    yield draw_reigns(page.reigns)
+    yield draw_cube(page.cells, page.cells_left_out)
+    yield draw_reigns(page.reigns, page.reigns_left_out)
 
 
 def _findings(page: Page) -> Iterable[Element]:
@@ -122,6 +122,7 @@ def _cell_class(cell: str) -> str | None:
 
 def _notes(page: Page) -> Iterable[Element]:
     yield el("h2", "How far to trust this")
+    cut, skipped = number_of(page.figures, "cut"), number_of(page.figures, "files_skipped")
     notes = [
         el(
             "li",
@@ -130,17 +131,19 @@ def _notes(page: Page) -> Iterable[Element]:
         ),
         el(
             "li",
-            f"Traces that were cut: {len(page.cut):,}. What followed in them is unknown, never lost nor delivered.",
+            f"Traces that were cut: {cut:,}. What followed in them is unknown, never lost nor delivered.",
         ),
-        el("li", f"Files that were skipped: {len(page.skipped):,}. Nothing in them is in any figure."),
+        el("li", f"Files that were skipped: {skipped:,}. Nothing in them is in any figure."),
         el(
             "li",
-            "Of events that are at_most_once peers trace one in 64; they promise nothing, and count in latency and "
-            "coverage only.",
+            "Of events that are at_most_once peers trace one in 64, and count the others; figures by pair and "
+            "latencies are of those that are traced.",
         ),
     ]
     yield el("div", el("ul", *notes, class_="notes"), class_="card")
     if page.cut:
-        yield _grid(Grid("Traces that were cut", "The process, and its last record.", ("process", "ends"), page.cut))
+        note, columns = "The process, and its last record.", ("process", "ends")
+        yield _grid(Grid("Traces that were cut", note, columns, page.cut, is_shortened=cut > len(page.cut)))
     if page.skipped:
-        yield _grid(Grid("Files that were skipped", "And why.", ("file", "why"), page.skipped))
+        is_shortened = skipped > len(page.skipped)
+        yield _grid(Grid("Files that were skipped", "And why.", ("file", "why"), page.skipped, is_shortened))

@@ -26,6 +26,7 @@ from p2psub.model.records import Kind
 SLICES: Final = 48
 CELLS_MAX: Final = 4_096
 REIGNS_MAX: Final = 2_000
+"""Beyond these a picture shows nothing, and says how many it leaves out."""
 FILES_SHOWN: Final = 500
 
 _PAIRS: Final = {name: name for name in ("delivered", "ended", "still_owed", "missed", "unknown", "lost")}
@@ -46,6 +47,7 @@ class Known(NamedTuple):
 def gather(known: Known) -> Page:
     """The page of an analysis."""
     tables, answers = known.compacted.tables, known.answers
+    cells, reigns = _cells(answers), _reigns(answers["timeline"])
     return Page(
         sources=tuple(str(directory) for directory in known.directories),
         made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -57,8 +59,10 @@ def gather(known: Known) -> Page:
         reach=_slices(answers["casts"], "started_us", _REACH),
         latency=_latency(answers["latency_buckets"]),
         duplicates=_duplicates(tables, answers["duplicates"]),
-        cells=_cells(answers),
-        reigns=_reigns(answers["timeline"]),
+        cells=cells,
+        cells_left_out=_present(answers).count() - len(cells),
+        reigns=reigns,
+        reigns_left_out=answers["timeline"].count() - len(reigns),
         grids=make_grids(answers),
         skipped=tuple((str(path), reason) for path, reason in known.compacted.skipped[:FILES_SHOWN]),
         cut=_cut(tables),
@@ -93,7 +97,7 @@ def _latency(buckets: DataFrame) -> dict[str, tuple[Bucket, ...]]:
 def _duplicates(tables: Tables, per_node: DataFrame) -> tuple[NodeDuplicates, ...]:
     """Those with most, and why."""
     repeated = per_node.where("repeated > 0").select("id", "new", "repeated")
-    most = repeated.orderBy(F.desc("repeated"), "id").limit(NODES_SHOWN)
+    most = repeated.orderBy(F.desc("repeated"), "id").limit(NODES_SHOWN + 1)
     times = F.sum(F.coalesce("count", F.lit(1))).alias("times")
     why = tables.of(Kind.DUPLICATE).groupBy("node", "reason").agg(times).join(F.broadcast(tables.nodes), "node")
     why = why.join(F.broadcast(most), "id")
@@ -107,9 +111,12 @@ def _duplicates(tables: Tables, per_node: DataFrame) -> tuple[NodeDuplicates, ..
 def _cells(answers: Mapping[str, DataFrame]) -> tuple[Cell, ...]:
     carried = (F.col("forwarded") + F.col("received")).alias("carried")
     load = answers["load_by_cluster"].groupBy("cluster").agg(F.sum(carried).alias("carried"))
-    present = answers["places"].where(F.col("standing") == Standing.PRESENT.value)
-    rows = present.join(load, "cluster", "left").orderBy("prefix", "cluster").limit(CELLS_MAX).collect()
+    rows = _present(answers).join(load, "cluster", "left").orderBy("prefix", "cluster").limit(CELLS_MAX).collect()
     return tuple(Cell(row.prefix, row.cluster, row.node or "", row.carried or 0) for row in rows)
+
+
+def _present(answers: Mapping[str, DataFrame]) -> DataFrame:
+    return answers["places"].where(F.col("standing") == Standing.PRESENT.value)
 
 
 def _reigns(timeline: DataFrame) -> tuple[Reign, ...]:

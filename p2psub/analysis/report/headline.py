@@ -18,7 +18,7 @@ def verdict(page: Page) -> Element:
         return _said(
             "bad", f"Promises were broken {found}", "Each promise is listed below, with the records that show it."
         )
-    unknown = max(page.unknown, _number(page.figures, "unknown"))
+    unknown = max(page.unknown, number_of(page.figures, "unknown"))
     if unknown:
         return _said(
             "doubt",
@@ -43,7 +43,7 @@ def tiles(figures: Figures) -> Element:
     """The headline figures."""
     latency = figures.get("latency_ms")
     latency = latency if isinstance(latency, Mapping) else {}
-    lost, unknown = _number(figures, "lost"), _number(figures, "unknown")
+    lost, unknown = number_of(figures, "lost"), number_of(figures, "unknown")
     made = [
         _tile("coverage", share_text(figures.get("coverage")), "of the pairs that had a claim were served"),
         _tile(
@@ -52,7 +52,12 @@ def tiles(figures: Figures) -> Element:
             f"of {_value(figures.get('matched'))} matched, {_value(figures.get('published'))} events published",
         ),
         _tile("lost", _value(figures.get("lost")), "acknowledged, and reached no end", "bad" if lost else ""),
-        _tile("unknown", _value(figures.get("unknown")), "may lie in a trace that was cut", "doubt" if unknown else ""),
+        _tile(
+            "unknown",
+            _value(figures.get("unknown")),
+            "may lie in missing records",
+            "doubt" if unknown else "",
+        ),
         _tile("casts", share_text(figures.get("cast_coverage")), "of the super-nodes that broadcasts were meant for"),
         _tile(
             "duplicate rate",
@@ -73,7 +78,7 @@ def tiles(figures: Figures) -> Element:
         _tile(
             "records read",
             _value(figures.get("rows")),
-            _count(_number(figures, "files_skipped"), "file", "files") + " skipped",
+            _count(number_of(figures, "files_skipped"), "file", "files") + " skipped",
         ),
     ]
     return el("dl", *made, class_="tiles", id="headline")
@@ -84,7 +89,8 @@ def _tile(name: str, value: str, more: str, colour: str = "") -> Element:
     return el("div", el("dt", name), inside, class_=f"tile {colour}".strip())
 
 
-def _number(figures: Figures, name: str) -> int:
+def number_of(figures: Figures, name: str) -> int:
+    """A figure that counts something; 0 if it is not there."""
     value = figures.get(name)
     return value if isinstance(value, int) else 0
 

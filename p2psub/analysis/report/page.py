@@ -101,7 +101,9 @@ class Page:
     """By guarantee."""
     duplicates: tuple[NodeDuplicates, ...] = ()
     cells: tuple[Cell, ...] = ()
+    cells_left_out: int = 0
     reigns: tuple[Reign, ...] = ()
+    reigns_left_out: int = 0
     grids: tuple[Grid, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     """Files that were not read, and why."""

@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from p2psub.analysis.job import Results
 from p2psub.analysis.sources import MARK
-from p2psub.cli.analyze import print_results, record_text
+from p2psub.cli.analyze import EXIT_VIOLATION, LINES_PRINTED, print_results, record_text
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_REFUSED
 from p2psub.cli.main import app
 
@@ -29,14 +30,17 @@ FIGURES: dict[str, Any] = {
     "unknown": 3,
     "still_owed": 0,
     "ended": 0,
+    "missed": 0,
     "duplicates": 0,
     "latency_ms": {"p50": 20.0, "p99": 400.0, "max": 4000.0},
     "failovers": 1,
     "rows": 20_000,
     "processes": 16,
     "cut": 2,
+    "unheard": 0,
     "files": 300,
     "files_skipped": 1,
+    "skipped": [{"file": "/srv/[b]ann[/b].ndjson", "reason": "empty"}],
     "violated": 1,
     "doubtful": 3,
     "violations": [
@@ -130,9 +134,26 @@ def test_results_that_exist_are_not_written_over(tmp_path: Path) -> None:
 def test_people_read_what_is_broken_as_it_stands_in_the_trace() -> None:
     """With its record; words of a trace are no markup."""
     said = printed(FIGURES)
-    assert "promises were broken 1 times; 3 cannot be told" in said
+    assert "promises were broken once; 3 cannot be told" in said
     assert "S1 violated: a0b1.1.5 is [red]lost[/red] (record a0b1c2d3e4.1 #77)" in said
-    assert "3: their end may lie in what a killed process had not written" in said
+    assert "3: their end may lie in records that are missing" in said
+    assert "skipped /srv/[b]ann[/b].ndjson: empty" in said
+
+
+@pytest.mark.parametrize(("violated", "code"), [(0, 0), (1, EXIT_VIOLATION)])
+def test_only_a_broken_promise_fails(monkeypatch: pytest.MonkeyPatch, violated: int, code: int) -> None:
+    """What is unknown does not; programs get all figures either way."""
+    figures = {**FIGURES, "violated": violated}
+    monkeypatch.setattr("p2psub.cli.analyze._run", lambda *_: Results(figures))
+    result = CliRunner().invoke(app, ["analyze", ".", "--json"])
+    assert (result.exit_code, json.loads(result.stdout)) == (code, figures)
+
+
+def test_beyond_the_first_lines_it_says_how_many_there_are() -> None:
+    """A person reads ten."""
+    said = printed({**FIGURES, "violations": 25 * FIGURES["violations"], "violated": 1_234})
+    assert said.count("S1 violated") == LINES_PRINTED
+    assert "and 1,224 more; --out DIR writes them all" in said
 
 
 def test_people_read_that_nothing_is_broken() -> None:

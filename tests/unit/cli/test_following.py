@@ -20,6 +20,7 @@ FIGURES: dict[str, Any] = {
     "ended": 0,
     "still_owed": 0,
     "lost": 0,
+    "missed": 0,
     "unknown": 0,
     "coverage": None,
     "cast_coverage": None,
@@ -32,6 +33,7 @@ FIGURES: dict[str, Any] = {
     "rows": 0,
     "processes": 0,
     "cut": 0,
+    "unheard": 0,
     "files": 0,
     "files_skipped": 0,
 }

@@ -20,8 +20,8 @@ EDGES_SHOWN_MAX: Final = 64
 
 _TITLE = "The hypercube and its load"
 _NOTE = (
-    "One rectangle per cluster, placed by its Gray-code prefix; the darker, the more transfers its super-node made. "
-    "Lines join neighbours."
+    "One rectangle per cluster, placed by its Gray-code prefix; the darker, the more transfers of casts its peers sent "
+    "and received. Lines join neighbours."
 )
 _SIDE = 300.0
 _LEFT = 20.0
@@ -54,15 +54,16 @@ def _rank(bits: str) -> int:
     return position_of(int(bits, 2)) if bits else 0
 
 
-def draw_cube(cells: Sequence[Cell]) -> Element:
-    """The picture, with a list of the most and the least loaded beside it."""
+def draw_cube(cells: Sequence[Cell], left_out: int = 0) -> Element:
+    """The picture, with a list of the most loaded beside it. Cells may be `left_out`."""
     if not cells:
         return nothing(_TITLE, "The traces tell of no super-node with a place in the cube.")
     heaviest = max([1, *(cell.load for cell in cells)])
     shapes = [shape for cell in cells for shape in _cell(cell, heaviest, len(cells))]
     if len(cells) <= EDGES_SHOWN_MAX:
         shapes.extend(_edges(cells))
-    return figure(_TITLE, _NOTE, canvas(_TITLE, _HEIGHT, *shapes, *_ranking(cells, heaviest)))
+    note = _NOTE + (f" {left_out:,} more clusters are in tables/places." if left_out else "")
+    return figure(_TITLE, note, canvas(_TITLE, _HEIGHT, *shapes, *_ranking(cells, heaviest)))
 
 
 def _drawn(prefix: str) -> Box:

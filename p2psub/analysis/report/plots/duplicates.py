@@ -43,7 +43,7 @@ def draw_duplicates(nodes: Sequence[NodeDuplicates]) -> Element:
     shapes = along_axis(along, whole, lambda value: f"{value:,.0f}", bottom)
     for number, node in enumerate(shown):
         shapes.extend(_row(node, causes, along, TOP + number * _ROW_PX))
-    note = _NOTE + (" Others have as many or fewer: see tables/duplicates." if len(nodes) >= NODES_SHOWN else "")
+    note = _NOTE + (" Others have as many or fewer: see tables/duplicates." if len(found) > NODES_SHOWN else "")
     names = legend((f"series-{number % 6}", cause) for number, cause in enumerate(causes))
     return figure(_TITLE, note, names, canvas(_TITLE, bottom + 28, *shapes))
 

@@ -32,8 +32,8 @@ _LEFT = 110.0
 _ROW_PX = 26.0
 
 
-def draw_reigns(reigns: Sequence[Reign]) -> Element:
-    """A line of bars per cluster; those with most changes first, if not all can be shown."""
+def draw_reigns(reigns: Sequence[Reign], left_out: int = 0) -> Element:
+    """A line of bars per cluster; those with most changes first, if not all can be shown. Reigns may be `left_out`."""
     if not reigns:
         return nothing(_TITLE, "The traces tell of no reign.")
     clusters: dict[str, list[Reign]] = {}
@@ -51,6 +51,7 @@ def draw_reigns(reigns: Sequence[Reign]) -> Element:
         shapes.extend(_bars(clusters[name], along, top))
     rest = len(clusters) - len(busiest)
     note = _NOTE + (f" {rest:,} clusters with fewer changes are left out." if rest else "")
+    note += f" {left_out:,} later reigns are in tables/timeline." if left_out else ""
     return figure(_TITLE, note, canvas(_TITLE, bottom + 28, *shapes))
 
 
