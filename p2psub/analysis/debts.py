@@ -45,7 +45,7 @@ def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
         (F.col("count") == F.min("ack.count")).alias("is_repeated"),
         F.min(F.when(~_is_store(), F.col("deed.wall_us"))).alias("discharged_us"),
     )
-    by_count = _acks(tables).join(_deeds(tables), "event", "left").groupBy("event", "count")
+    by_count = _acks(tables).join(_deeds(tables).hint("shuffle_hash"), "event", "left").groupBy("event", "count")
     known = by_count.agg(F.min("ack").alias("ack"), F.min("said").alias("said"), behind.alias("behind"))
     one = known.groupBy("event").agg(F.min("ack").alias("ack"), F.min("said").alias("said"), F.max("behind").alias("b"))
     store, is_stored = F.col("b.best.deed"), F.col("b.best").isNotNull()
@@ -72,6 +72,7 @@ def _acks(tables: Tables) -> DataFrame:
     """The first acknowledgement of each event, and its publication."""
     told = tables.of(Kind.PUBLISH, Kind.ACKNOWLEDGE).where(F.col("event").isNotNull())
     is_ack = F.col("kind") == Kind.ACKNOWLEDGE.value
+    told = told.select("event", "kind", "guarantee", *_ACK).repartition("event")
     both = told.groupBy("event").agg(
         F.min(F.when(is_ack, F.struct(*_ACK))).alias("ack"),
         F.min(F.when(~is_ack, F.struct("wall_us", "guarantee"))).alias("said"),
@@ -81,9 +82,8 @@ def _acks(tables: Tables) -> DataFrame:
 
 def _deeds(tables: Tables) -> DataFrame:
     """What owners said of each event: that they are responsible, and that they let go."""
-    return tables.of(Kind.STORE, Kind.DISCHARGE).select(
-        "event", "kind", "node", "count", F.struct(*_STORE).alias("deed")
-    )
+    deeds = tables.of(Kind.STORE, Kind.DISCHARGE)
+    return deeds.select("event", "kind", "node", "count", F.struct(*_STORE).alias("deed")).repartition("event")
 
 
 def _is_store() -> Column:

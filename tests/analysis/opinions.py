@@ -9,7 +9,8 @@ import duckdb
 from pyspark.sql import Row
 
 from p2psub.analysis.audits.catalogue import AUDITS
-from p2psub.analysis.benchmark.audit_queries import AUDIT_QUERIES, COLUMNS, GROUND
+from p2psub.analysis.benchmark.audit_queries import AUDIT_QUERIES, COLUMNS
+from p2psub.analysis.benchmark.ground import GROUND
 from p2psub.analysis.benchmark.queries import MACROS
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts

@@ -28,20 +28,23 @@ REMEMBER_BEATS = 120
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """What came in and cannot be told apart, and what went out and cannot be found."""
     doubts, owed = terms.doubts_of(tables), debts(terms.acks_of(tables)).where(F.col("discharged_us").isNotNull())
+    accounted = _accounted(tables)
     if terms.pairs is None:
-        matched = _matched_by_counts(tables, owed, doubts)
+        matched = _matched_by_counts(accounted, owed, doubts)
     else:
-        matched = _matched_pairs(tables, owed, terms.pairs, doubts)
+        matched = _matched_pairs(tables, accounted, owed, terms.pairs, doubts)
     remember_us = terms.settings_of(tables).beats(REMEMBER_BEATS)
-    return united([*_received(tables, remember_us), matched, _untrue(tables, doubts)])
+    return united([*_received(tables, remember_us), matched, _untrue(tables, accounted, doubts)])
 
 
 def _received(tables: Tables, remember_us: int) -> list[DataFrame]:
+    names = ("process", "cast", "prefix")
     arrived = tables.of(Kind.RECEIVE, Kind.DUPLICATE).where(
         F.col("cast").isNotNull() & ((F.col("kind") == Kind.RECEIVE.value) | (F.col("reason") == REPEATED))
     )
+    # Brought together by cast once, and used twice.
+    arrived = arrived.select(*names, "kind", "sequence", "wall_us").repartition("cast")
     is_new = F.col("kind") == Kind.RECEIVE.value
-    names = ("process", "cast", "prefix")
     # Most arrive once. Only what arrived again is put in order, reign by reign.
     again = arrived.groupBy(*names).agg(F.count("*").alias("arrivals"), F.max(is_new.cast("int")).alias("was_new"))
     again = again.where((F.col("arrivals") > 1) | (F.col("was_new") == 0))
@@ -80,13 +83,23 @@ def _of(arrived: DataFrame, again: DataFrame) -> DataFrame:
 
 
 def _accounted(tables: Tables) -> DataFrame:
-    """Pairs with an outcome of any kind, or handed over."""
+    """Pairs with an outcome of any kind, or handed over: whether they were (`is_given`), and who was told so."""
     told_of = tables.of(Kind.DELIVER, Kind.OUTCOME).where(F.col("event").isNotNull())
-    return told_of.select("event", "subscription").distinct()
+    is_given = F.col("kind") == Kind.DELIVER.value
+    is_told = ~is_given & (F.col("reason") == Outcome.DELIVERED.value)
+    rows = told_of.select(
+        "event", "subscription", is_given.alias("is_given"), is_told.alias("is_told"), "process", "sequence", "wall_us"
+    )
+    teller = F.struct("wall_us", "process", "sequence")
+    return (
+        rows.repartition("event")
+        .groupBy("event", "subscription")
+        .agg(F.max("is_given").alias("is_given"), F.max(F.when(F.col("is_told"), teller)).alias("told"))
+    )
 
 
-def _matched_by_counts(tables: Tables, let_go: DataFrame, doubts: Doubts) -> DataFrame:
-    counted = _accounted(tables).groupBy("event").agg(F.count("*").alias("known"))
+def _matched_by_counts(accounted: DataFrame, let_go: DataFrame, doubts: Doubts) -> DataFrame:
+    counted = accounted.groupBy("event").agg(F.count("*").alias("known"))
     beside = let_go.join(counted, "event", "left").fillna(0, ["known"])
     short = doubts.with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
     text = "{event} was let go of by its owners, though it was owed to %d subscriptions and has %d outcomes"
@@ -94,8 +107,10 @@ def _matched_by_counts(tables: Tables, let_go: DataFrame, doubts: Doubts) -> Dat
     return finding(short, "conservation", text, "owed", "known", is_unknown=is_unknown)
 
 
-def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: Doubts) -> DataFrame:
-    missing = pairs.where("is_owed").join(_accounted(tables), ["event", "subscription"], "left_anti")
+def _matched_pairs(
+    tables: Tables, accounted: DataFrame, let_go: DataFrame, pairs: DataFrame, doubts: Doubts
+) -> DataFrame:
+    missing = pairs.where("is_owed").join(accounted, ["event", "subscription"], "left_anti")
     beside = missing.join(let_go, "event")
     ends = tables.processes.select(F.col("process").alias("_subscriber"), "last_us", "is_closed")
     beside = beside.join(F.broadcast(ends), process_of(F.col("subscription")) == F.col("_subscriber"))
@@ -106,12 +121,11 @@ def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: 
     return finding(doubts.with_hidden_in_ring(beside), "conservation", text, is_unknown=is_unknown)
 
 
-def _untrue(tables: Tables, doubts: Doubts) -> DataFrame:
-    pair = ["event", "subscription"]
-    said = tables.of(Kind.OUTCOME).where(F.col("reason") == Outcome.DELIVERED.value)
-    given = tables.of(Kind.DELIVER).where(F.col("event").isNotNull()).select(*pair)
+def _untrue(tables: Tables, accounted: DataFrame, doubts: Doubts) -> DataFrame:
+    """One finding per pair, at the last who was told."""
     ended = tables.of(Kind.UNSUBSCRIBE).select("subscription")
-    untrue = said.join(given.unionByName(held_back_pairs(tables)), pair, "left_anti")
+    untrue = accounted.where(~F.col("is_given") & F.col("told").isNotNull()).select("event", "subscription", "told.*")
+    untrue = untrue.join(held_back_pairs(tables), ["event", "subscription"], "left_anti")
     untrue = untrue.join(F.broadcast(ended), "subscription", "left_anti")
     beside = doubts.with_hidden_of(untrue, process_of(F.col("subscription")))
     is_unknown = is_hidden_after(F.lit(ALWAYS_US))

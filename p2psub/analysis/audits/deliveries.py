@@ -21,7 +21,10 @@ _RECORD = ("event", "subscription", "process", "sequence", "wall_us")
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Deliveries that should not have been, or not so."""
-    found = [_twice(tables), *_against_publish(tables, terms.doubts_of(tables)), *_against_subscribe(tables)]
+    # Brought together by event once, and used twice.
+    delivered = _delivered(tables).select(*_RECORD, "digest").repartition("event")
+    against_publish = _against_publish(tables, delivered, terms.doubts_of(tables))
+    found = [_twice(delivered), *against_publish, *_against_subscribe(tables)]
     if terms.pairs is not None:
         found.append(_unwanted(tables, terms.pairs))
     return united(found)
@@ -32,20 +35,19 @@ def _delivered(tables: Tables) -> DataFrame:
     return tables.of(Kind.DELIVER).where(F.col("event").isNotNull() & F.col("subscription").isNotNull())
 
 
-def _twice(tables: Tables) -> DataFrame:
+def _twice(delivered: DataFrame) -> DataFrame:
     """S2, one finding per pair, at the last of its records."""
-    pairs = _delivered(tables).groupBy("event", "subscription")
+    pairs = delivered.groupBy("event", "subscription")
     last = F.max(F.struct("wall_us", "process", "sequence")).alias("last")
     counted = pairs.agg(F.count("*").alias("times"), last).where(F.col("times") > 1)
     text = "{event} was handed over %d times to {subscription}"
     return finding(counted.select("event", "subscription", "times", "last.*"), "S2", text, "times")
 
 
-def _against_publish(tables: Tables, doubts: Doubts) -> list[DataFrame]:
-    published = tables.of(Kind.PUBLISH).where(F.col("event").isNotNull())
+def _against_publish(tables: Tables, delivered: DataFrame, doubts: Doubts) -> list[DataFrame]:
+    published = tables.of(Kind.PUBLISH).where(F.col("event").isNotNull()).select("event", "digest").repartition("event")
     digests = published.groupBy("event").agg(F.first("digest").alias("published_digest"), F.lit(True).alias("is_known"))
-    delivered = _delivered(tables).select(*_RECORD, "digest")
-    suspect = delivered.join(digests, "event", "left").where(
+    suspect = delivered.join(digests.hint("shuffle_hash"), "event", "left").where(
         F.col("is_known").isNull() | ~F.col("digest").eqNullSafe(F.col("published_digest")) | F.col("digest").isNull()
     )
     invented = doubts.with_hidden_of(suspect.where(F.col("is_known").isNull()), process_of(F.col("event")))

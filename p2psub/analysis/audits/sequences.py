@@ -56,8 +56,8 @@ def _silent(tables: Tables) -> DataFrame:
 def _backwards(tables: Tables) -> DataFrame:
     # The one question about neighbours in one order: no grouping answers it, so here a window is paid for.
     own = Window.partitionBy("process").orderBy("sequence")
-    stamp = F.struct("wall_us", "ticks")
-    stamped = tables.records.select("process", "sequence", "wall_us", stamp.alias("stamp"))
-    before = stamped.withColumn("before", F.lag("stamp").over(own))
-    back = before.where(F.col("stamp") <= F.col("before"))
+    stamped = tables.records.select("process", "sequence", "wall_us", "ticks")
+    before = {"before_us": F.lag("wall_us").over(own), "before_ticks": F.lag("ticks").over(own)}
+    is_same = (F.col("wall_us") == F.col("before_us")) & (F.col("ticks") <= F.col("before_ticks"))
+    back = stamped.withColumns(before).where((F.col("wall_us") < F.col("before_us")) | is_same)
     return finding(back, "trace", "the stamp of record %d of {process} is not after the one before it", "sequence")

@@ -1,8 +1,7 @@
 """The audits once more, as SQL for DuckDB over the same tables: a second opinion, and a measure for Spark.
 
-Written from the definitions in `audits`, `debts` and `doubts`. All audits rest on `GROUND`, which is laid once, as an
-analysis on Spark does it. Every query has one row per finding: which promise, the verdict, the record, and the things
-that it is about.
+Written from the definitions in `audits`; all of them rest on `ground`. Every query has one row per finding: which
+promise, the verdict, the record, and the things that it is about.
 """
 
 from __future__ import annotations
@@ -13,144 +12,15 @@ from p2psub.analysis.audits.catalogue import AUDITS
 from p2psub.analysis.audits.conservation import REMEMBER_BEATS
 from p2psub.analysis.audits.copies import LEAVING_BEATS, SEEN_BEATS, SETTLED_BEATS
 from p2psub.analysis.audits.rings import JOIN_BEATS
-from p2psub.analysis.audits.spreading import CALM_BEATS
-from p2psub.analysis.benchmark.queries import COVERED
-from p2psub.analysis.doubts import NEVER_US
-from p2psub.analysis.partings import GIVING_UP_BEATS, MENDING_BEATS, NOTICING_BEATS, PASSING_BEATS
-from p2psub.analysis.schemas import KEY_BITS
-from p2psub.analysis.settings import Settings
+from p2psub.analysis.benchmark.ground import CALM_US, HOLED, SETTINGS
 from p2psub.analysis.terms import D_DIFF_BEATS
 
 COLUMNS: Final = ("invariant", "verdict", "process", "sequence", "event", "subscription", "cast")
 """Of every query, and of every finding on Spark too."""
 
-_SETTINGS: Final = Settings()
-"""The traces that DuckDB is asked about are of peers with the defaults."""
-_REMEMBER_US, _SEEN_US, _SETTLED_US, _LEAVING_US, _JOIN_US, _CALM_US, _D_DIFF_US = map(
-    _SETTINGS.beats, (REMEMBER_BEATS, SEEN_BEATS, SETTLED_BEATS, LEAVING_BEATS, JOIN_BEATS, CALM_BEATS, D_DIFF_BEATS)
+_REMEMBER_US, _SEEN_US, _SETTLED_US, _LEAVING_US, _JOIN_US, _D_DIFF_US = map(
+    SETTINGS.beats, (REMEMBER_BEATS, SEEN_BEATS, SETTLED_BEATS, LEAVING_BEATS, JOIN_BEATS, D_DIFF_BEATS)
 )
-_NOTICING_US, _GIVING_UP_US, _MENDING_US, _PASSING_US = map(
-    _SETTINGS.beats, (NOTICING_BEATS, GIVING_UP_BEATS, MENDING_BEATS, PASSING_BEATS)
-)
-_HOLED: Final = "(records = 0 or missing > 0 or first_sequence > 1)"
-_SPAN: Final = f"coalesce(min(from_us), {NEVER_US}) as from_us, coalesce(max(until_us), -1) as until_us"
-
-GROUND: Final = (
-    f"create or replace macro process_of(thing) as cast(thing >> {KEY_BITS} as integer)",
-    "create or replace macro verdict(is_unknown) as case when is_unknown then 'unknown' else 'violated' end",
-    f"create or replace macro span_of(us) as us // {_CALM_US}",
-    """create or replace temp table starts as
-    select *, min(entered_us) over (
-        partition by node order by incarnation rows between 1 following and unbounded following
-    ) as back_us
-    from processes left join (
-        select process, min(wall_us) as entered_us from records where kind = 'ring' group by process
-    ) using (process)""",
-    f"""create or replace temp table hidden as
-    select * from (
-        select process, case when {_HOLED} then 0 else last_us end as from_us, case
-            when not is_closed then coalesce(greatest(back_us, coalesce(last_us, back_us)), {NEVER_US})
-            when missing > 0 then last_us
-            when first_sequence > 1 then first_us end as until_us
-        from starts
-    ) where until_us is not null""",
-    f"""create or replace temp table gone as
-    select 0 as from_us,
-        case when first_sequence > 1 then first_us else coalesce(entered_us, {NEVER_US}) end as until_us
-    from starts where process in (from records select process where kind = 'drop' and reason = 'trace_discarded')
-    union all
-    select 0, {NEVER_US} where exists (
-        from records left join (
-            select node, min(coalesce(first_us, 0)) as known_us from processes group by node
-        ) known on known.node = peer
-        where kind = 'acknowledge' and peer is not null and coalesce(known_us > wall_us, true)
-    )""",
-    f"""create or replace temp table anywhere as select {_SPAN} from (
-        from gone union all select from_us, until_us from hidden
-    )""",
-    """create or replace temp table rings as
-    select distinct process, cluster from records where kind in ('ring', 'role') and cluster is not null""",
-    f"""create or replace temp table homeless as select {_SPAN} from (
-        from gone union all select from_us, until_us from hidden where process not in (select process from rings)
-    )""",
-    """create or replace temp table ringed as
-    select cluster, least(min(hidden.from_us), any_value(homeless.from_us)) as from_us,
-        greatest(max(hidden.until_us), any_value(homeless.until_us)) as until_us
-    from hidden join rings using (process) cross join homeless group by cluster""",
-    """create or replace temp table reigned as
-    with roles as (
-        select *, lead(wall_us) over (partition by process order by sequence) as next_us
-        from records where kind = 'role'
-    )
-    select cluster, process, sequence, wall_us as began_us, coalesce(next_us, last_us) as ended_us
-    from roles join processes using (process) where reason = 'super_node'""",
-    f"""create or replace temp table parted as
-    with doubled as (
-        select *, max(ended_us) over (
-            partition by cluster order by began_us, ended_us rows between unbounded preceding and 1 preceding
-        ) as ruled_us from reigned
-    ),
-    told as (
-        select directory.cluster, reason, wall_us, coalesce(
-            lead(wall_us) over (partition by process, directory.cluster order by sequence), last_us
-        ) as next_us from records directory join processes using (process) where kind = 'directory'
-    ),
-    apart as (
-        select began_us - {_NOTICING_US} as from_us, least(ruled_us, ended_us) + {_MENDING_US} as until_us
-        from doubled where began_us < ruled_us and began_us < ended_us
-        union
-        select greatest(wall_us, began_us) - {_GIVING_UP_US + _NOTICING_US}, least(next_us, ended_us) + {_MENDING_US}
-        from told join reigned using (cluster)
-        where not starts_with(reason, 'present')
-            and least(next_us, ended_us) - greatest(wall_us, began_us) > {_PASSING_US}
-    ),
-    marked as (
-        select *, coalesce(from_us > max(until_us) over (
-            order by from_us, until_us rows between unbounded preceding and 1 preceding
-        ), true) as is_new from apart
-    ),
-    grouped as (select *, count(*) filter (is_new) over (order by from_us, until_us) as parting from marked)
-    select min(from_us) as from_us, max(until_us) as until_us from grouped group by parting""",
-    """create or replace temp table acks as
-    with acked as (
-        select event, min((wall_us, ticks, process, sequence)) as ack,
-            arg_min({'peer': peer, 'copies': copies, 'count': count}, (wall_us, ticks, process, sequence)) as said
-        from records where kind = 'acknowledge' group by event
-    ),
-    published as (
-        select event, min(wall_us) as began_us, arg_min(guarantee, wall_us) as guarantee
-        from records where kind = 'publish' and event is not null group by event
-    ),
-    stored as (
-        select event, arg_max(
-            {'us': wall_us, 'process': process, 'sequence': sequence, 'count': count, 'cluster': cluster,
-             'guarantee': guarantee},
-            (coalesce(node = said.peer, false), wall_us, ticks, process, sequence)
-        ) as store
-        from acked join records using (event)
-        where kind = 'store' and (wall_us, ticks) <= (ack[1], ack[2]) group by event
-    ),
-    let_go as (
-        select event, count, min(wall_us) as discharged_us from records where kind = 'discharge' group by event, count
-    )
-    select event, coalesce(began_us, 0) as began_us, ack[1] as acked_us, ack[2] as acked_ticks,
-        ack[3] as acked_process, ack[4] as acked_sequence, said.copies, store.us as stored_us, store.process,
-        store.sequence, coalesce(store.count, said.count) as owed, store.cluster,
-        coalesce(store.guarantee, published.guarantee) as guarantee, discharged_us
-    from acked left join stored using (event) left join published using (event)
-        left join let_go on let_go.event = acked.event and let_go.count = coalesce(store.count, said.count)""",
-    """create or replace temp view debts as
-    select * from acks where guarantee = 'effectively_once' and stored_us is not null""",
-    """create or replace temp view delivered as
-    select event, subscription, process, sequence, wall_us, digest
-    from records where kind = 'deliver' and event is not null and subscription is not null""",
-    f"""create or replace temp table short as
-    {COVERED} select event, lost, unknown from covered where lost + unknown > 0""",
-)
-"""What to say to DuckDB before any audit: silent spans, acknowledged events with what they owe, and missing pairs."""
-
-GROUND_SUMMED: Final = "select count(*), sum(owed), count(stored_us), count(discharged_us) from acks"
-"""What both engines must agree on before the audits begin."""
 
 
 def _finding(invariant: str, is_unknown: str, source: str, **shown: str) -> str:
@@ -177,7 +47,7 @@ SEQUENCES: Final = _united(
     _finding("trace", "false", "stamped where stamp <= before"),
     with_=f"""holed as (
         select *, node in (from records select node where kind = 'drop' and reason = 'trace_discarded') as is_discarding
-        from processes where records > 0 and {_HOLED}
+        from processes where records > 0 and {HOLED}
     ),
     overflown as (
         select process, sum(count) as said from records
@@ -200,7 +70,7 @@ DELIVERIES: Final = _united(
     _finding("S3", "coalesce(from_us <= wall_us, false)", "invented", **_PAIR),
     _finding("S4", "false", "known where digest is null or digest is distinct from published_digest", **_PAIR),
     _finding("S3", "false", "beside where is_foreign", **_PAIR),
-    _finding("S3", _HOLED, "beside join processes using (process) where not is_foreign and asked is null", **_PAIR),
+    _finding("S3", HOLED, "beside join processes using (process) where not is_foreign and asked is null", **_PAIR),
     _finding("S3", "false", "beside where not is_foreign and asked > sequence", **_PAIR),
     _finding("S3", "false", "beside where not is_foreign and ended < sequence", **_PAIR),
     with_="""twice as (
@@ -258,7 +128,7 @@ COPIES: Final = _united(
         select acks.*, coalesce(durable, 0) as durable, coalesce(ringed.from_us, homeless.from_us) as from_us,
             coalesce(ringed.until_us, homeless.until_us) as until_us
         from acks left join counted using (event) left join ringed using (cluster) cross join homeless
-        where copies is null or copies > coalesce(durable, 0) or stored_us is null or copies < {_SETTINGS.copies}
+        where copies is null or copies > coalesce(durable, 0) or stored_us is null or copies < {SETTINGS.copies}
     ),
     members as (
         select cluster, node, min(joined_us) as joined_us,
@@ -268,7 +138,7 @@ COPIES: Final = _united(
         group by cluster, node
     ),
     required as (
-        select event, least({_SETTINGS.copies}, count(*) // 2 + 1) as required
+        select event, least({SETTINGS.copies}, count(*) // 2 + 1) as required
         from few join members using (cluster)
         where joined_us + {_SETTLED_US} <= acked_us and acked_us <= seen_us group by event
     ),
@@ -288,7 +158,7 @@ RINGS: Final = _united(
     _finding(
         "S8",
         "true",
-        f"processes where not {_HOLED} and last_us - first_us >= {_JOIN_US} "
+        f"processes where not {HOLED} and last_us - first_us >= {_JOIN_US} "
         "and process not in (select process from records where kind = 'ring')",
         sequence="last_sequence",
     ),
@@ -310,7 +180,7 @@ REIGNS: Final = _united(
 SPREADING: Final = _united(
     _finding("S11", "false", "stored"),
     _finding("S11", "false", "numbered", process="last[2]", sequence="last[3]", subscription="last[4]"),
-    _finding("S11", f"from_us <= wall_us + {_CALM_US} and until_us >= wall_us - {_CALM_US}", "costly", cast='"cast"'),
+    _finding("S11", f"from_us <= wall_us + {CALM_US} and until_us >= wall_us - {CALM_US}", "costly", cast='"cast"'),
     with_="""stored as (
         select process, max(sequence) as sequence from records where kind = 'change'
         group by process, change having count(*) > 1
@@ -350,12 +220,12 @@ QUEUES: Final = _finding("S13", "false", "records where kind = 'drop' and coales
 CONSERVATION: Final = _united(
     _finding(
         "conservation",
-        _HOLED,
+        HOLED,
         f"placed join processes using (process) where is_new and place > 1 and wall_us - before_us < {_REMEMBER_US}",
         cast='"cast"',
     ),
     _finding(
-        "conservation", _HOLED, "placed join processes using (process) where not is_new and place = 1", cast='"cast"'
+        "conservation", HOLED, "placed join processes using (process) where not is_new and place = 1", cast='"cast"'
     ),
     _finding(
         "conservation",
@@ -397,12 +267,15 @@ CONSERVATION: Final = _united(
             )
     ),
     said as (
-        select process, sequence, event, subscription from records where kind = 'outcome' and reason = 'delivered'
+        select event, subscription, max((wall_us, process, sequence)) as last
+        from records where kind = 'outcome' and reason = 'delivered'
             and subscription not in (from unanswered)
             and subscription not in (select subscription from records where kind = 'unsubscribe')
+        group by event, subscription
     ),
     untrue as (
-        select said.*, until_us from said anti join delivered using (event, subscription)
+        select event, subscription, last[2] as process, last[3] as sequence, until_us
+        from said anti join delivered using (event, subscription)
             left join hidden on hidden.process = process_of(subscription)
     )""",
 )

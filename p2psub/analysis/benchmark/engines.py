@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from p2psub.analysis.answers import QUESTIONS
 from p2psub.analysis.answers.coverage import coverage
 from p2psub.analysis.audits.catalogue import AUDITS
-from p2psub.analysis.benchmark.audit_queries import AUDIT_QUERIES, GROUND, GROUND_SUMMED
+from p2psub.analysis.benchmark.audit_queries import AUDIT_QUERIES
+from p2psub.analysis.benchmark.ground import GROUND, GROUND_SUMMED
 from p2psub.analysis.benchmark.queries import MACROS, QUERIES
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts
