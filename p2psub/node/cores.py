@@ -31,6 +31,7 @@ from p2psub.pubsub.declaring import Declaring
 from p2psub.pubsub.deeds import Deeds
 from p2psub.pubsub.delivery import Delivery
 from p2psub.pubsub.interests import Interests
+from p2psub.pubsub.leases import Leases
 from p2psub.pubsub.matchmaking import Matchmaking
 from p2psub.pubsub.owning import Owning
 from p2psub.pubsub.permits import Permits
@@ -64,6 +65,7 @@ class Cores:
     casts: Casts
     changes: ChangeSet
     tenure: Tenure
+    leases: Leases
     settlement: Settlement
     antientropy: AntiEntropy
     interests: Interests
@@ -131,7 +133,8 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, papers: Papers, sou
     contact_of = _finder(step, roster, tenure, ring)
     cube = Hypercube(step, config.cube, directory, election, liveness, changes.as_vector)
     permits = Permits(step.me.id, papers.rights)
-    settlement = Settlement(step, config, changes, roster, directory, permits)
+    leases = Leases(step, config.cluster, changes)
+    settlement = Settlement(step, config, changes, roster, directory, permits, leases)
     routing = Routing(step, changes, directory, election, contact_of)
     casts = Casts(step, config.cube, cube, directory, liveness, _LocalPart(settlement, routing))
     settlement.casts = routing.casts = casts
@@ -165,6 +168,7 @@ def assemble(step: Step, config: NodeConfig, policy: Policy, papers: Papers, sou
         casts=casts,
         changes=changes,
         tenure=tenure,
+        leases=leases,
         settlement=settlement,
         antientropy=AntiEntropy(step, config.cube, changes, settlement),
         interests=interests,

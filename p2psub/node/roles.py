@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from p2psub.model.changes import Stream
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.messages.cluster import Left, NotSuperNode, Reign, Report, StreamHeld, StreamState, Takeover, Vacancy
 from p2psub.model.messages.cube import DirectorySay
@@ -204,6 +205,9 @@ class Roles:
             self._cores.tenure.give_up()
         if ruled:
             self._ruling.end(super_node)
+        elif self._is_heir and all(candidate.id != super_node.id for candidate in self._election.candidates):
+            # No heir beside us, so it has not been streamed to: after a cut, it may be the heir of a lower reign.
+            self._cores.antientropy.bequeath(super_node)
 
     def _outlive(self, cluster: ClusterId, epoch: Epoch) -> None:
         """Others follow us in a reign that ended with an earlier process of ours: nobody but us can end it."""
@@ -265,10 +269,17 @@ class Roles:
         """We are a candidate: hold what we would need."""
         if stream.epoch != self._election.epoch or self._election.rules:
             return
+        cores, reign = self._cores, Stream(stream.cluster, stream.epoch)
         for change in stream.changes:
-            self._cores.settlement.learn(change)
+            if cores.settlement.learn(change) and self._is_heir:
+                cores.leases.learn(change, reign, cores.tenure.table)
         held = StreamHeld(stream.cluster, stream.epoch, self._step.incarnation, self._cores.changes.as_vector())
         self._step.when_durable(lambda: self._step.send(peer, held))
+
+    @property
+    def _is_heir(self) -> bool:
+        """Whether our super-node called us one: we held all that was known, so what we learn is news."""
+        return any(candidate.id == self._step.me.id for candidate in self._election.candidates)
 
     def measured(self, score: float) -> None:
         """Our score has changed; whether we may rule at all has not."""
@@ -333,12 +344,11 @@ class Roles:
 
     def _take_over(self) -> None:
         """The succession is ours. Whoever was streamed to has everything; anybody else must be filled first."""
-        cluster, me = self._election.cluster, self._step.me.id
+        cluster = self._election.cluster
         assert cluster is not None
-        was_streamed = any(candidate.id == me for candidate in self._election.candidates)
         is_alone = len(self._cores.known_members()) == 1 and len(self._cores.directory.present()) <= 1
         # Without a table we have forgotten, or never learnt, how many we were: the bar for copies must not fall.
         has_forgotten = self._cores.tenure.table is None and not is_alone and not self._ruling.is_regathered
         seen_min = 2 * self._cores.config.pubsub.copies if has_forgotten else 1
-        self._ruling.begin(cluster, was_streamed or is_alone, seen_min)
+        self._ruling.begin(cluster, self._is_heir or is_alone, seen_min)
         self._ruling.announce()

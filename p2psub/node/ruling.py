@@ -48,6 +48,8 @@ class Ruling:
         cores.casts.abandon()
         cores.cube.forget_promises()
         cores.cube.is_founding = is_founding
+        table, last = cores.tenure.table, cores.election.epoch
+        cores.leases.restart(table if table is not None and table.version.epoch == last else None)
         cores.election.rule(cluster)
         cores.enter_cluster(cluster)
         if not cores.ring.is_joined:
@@ -297,7 +299,7 @@ class Ruling:
             cores.roster.discount(peer.id)
         if report.lacks_index:
             grants.forget_index(peer.id)
-        cores.settlement.heard(peer.id)
+        cores.leases.heard(peer, report.incarnation)
         self._step.send(peer, self._reign(grants, peer, report))
 
     def _reign(self, grants: Grants, peer: Contact, report: Report) -> Reign:

@@ -121,3 +121,8 @@ class ChangeSet:
     def active_of(self, node: NodeId) -> list[Declaration]:
         """The standing declarations of one peer."""
         return [record for record in self.active() if record.id.node == node]
+
+    def ended_of(self, node: NodeId, incarnation: int) -> list[SubscriptionId]:
+        """What one process of a peer declared, and does no more."""
+        process, ended = (node, incarnation), DeclarationState.ENDED
+        return [id_ for id_, c in self._current.items() if id_[:2] == process and c.record.state is ended]

@@ -40,6 +40,11 @@ class Declared:
         """Ended, everywhere."""
         return self.is_announced and self.record.state is DeclarationState.ENDED
 
+    @property
+    def is_closed(self) -> bool:
+        """Refused, or over: nobody asks for it any more."""
+        return self.status is VerdictStatus.REFUSED or self.is_over
+
 
 class Declaring:
     """All declarations of this process."""
@@ -94,7 +99,7 @@ class Declaring:
         if declared is None or verdict.version < declared.record.version:
             return
         if verdict.version > declared.record.version:
-            if verdict.status is not VerdictStatus.REFUSED:
+            if verdict.status is not VerdictStatus.REFUSED or declared.is_closed:
                 return
             # Our lease ran out while we were cut off, and the record was ended. Still meant: go above it.
             declared.record = msgspec.structs.replace(declared.record, version=verdict.version)

@@ -28,6 +28,7 @@ from p2psub.overlay.directory import Directory
 from p2psub.overlay.roster import Roster
 from p2psub.pubsub.changes import ChangeSet
 from p2psub.pubsub.grants import Grants
+from p2psub.pubsub.leases import Leases
 from p2psub.pubsub.permits import Permits
 
 CHANGE_ROOM: Final = "change"
@@ -72,6 +73,7 @@ class Settlement:
         roster: Roster,
         directory: Directory,
         permits: Permits,
+        leases: Leases,
     ) -> None:
         self._step = step
         self._config = config
@@ -79,6 +81,7 @@ class Settlement:
         self._roster = roster
         self._directory = directory
         self._permits = permits
+        self._leases = leases
         self._tick = 0
         self._settling: dict[ChangeNumber, _Settling] = {}
         self._settled_ahead: dict[Stream, dict[int, None]] = {}
@@ -86,7 +89,6 @@ class Settlement:
         self._own: dict[SubscriptionId, _Own] = {}
         self._refused: dict[ChangeNumber, None] = {}
         self._turned_down: dict[SubscriptionId, None] = {}
-        self._last_heard_tick: dict[NodeId, int] = {}
         self.grants: Grants | None = None
         self.casts: Casts
         self.is_complete = False
@@ -98,7 +100,6 @@ class Settlement:
         self._settled_ahead.clear()
         self._held.clear()
         self._own.clear()
-        self._last_heard_tick = {record.id.node: self._tick for record in self._changes.active()}
         for change in self._changes.missing_in(grants.vector, 1 << 62):
             self._settling[change.number] = _Settling(change, is_durable=True)
 
@@ -151,10 +152,6 @@ class Settlement:
         self.learn(change)
         self._own[record.id] = _Own(change, peer, self._tick)
 
-    def heard(self, peer: NodeId) -> None:
-        """A member reported: the lease of what it declared runs on."""
-        self._last_heard_tick[peer] = self._tick
-
     def end_older(self, peer: Contact, incarnation: int) -> None:
         """A member is back in a new incarnation: end what the old one declared."""
         for record in self._changes.active_of(peer.id):
@@ -179,6 +176,7 @@ class Settlement:
             self._step.when_durable(lambda: self._note_durable(entry))
             self._stream()
             self._store(entry)
+            self._leases.learn(change, Stream(self.grants.cluster, self.grants.epoch))
         return True
 
     def _note_durable(self, entry: _Settling) -> None:
@@ -357,6 +355,7 @@ class Settlement:
     def tick(self) -> None:
         """Repeat what was not answered; tell `accepted` when the full answer is late; end what nobody renews."""
         self._tick += 1
+        self._leases.tick()
         if self.grants is None:
             return
         if self._tick % _RESEND_TICKS == 0:
@@ -384,13 +383,9 @@ class Settlement:
 
     def _end_what_nobody_renews(self) -> None:
         assert self.grants is not None
-        lease = self._config.cluster.subscriber_lease_ticks
-        for record in list(self._changes.active()):
-            node = record.id.node
-            if record.cluster == self.grants.cluster and node != self._step.me.id:
-                heard = self._last_heard_tick.setdefault(node, self._tick)
-                if self._tick - heard > lease:
-                    self._end(record, self._step.me)
+        for record in self._leases.run_out(self.grants.cluster):
+            self._end(record, self._step.me)
+            self._leases.doubt(record.id)
 
 
 def claims_on_takeover(heard: Vector, own: dict[Stream, int]) -> dict[Stream, int]:

@@ -185,6 +185,32 @@ def test_subscription_that_was_ended_for_us_is_asked_for_above_that() -> None:
     subscriber.verdict(VerdictStatus.REFUSED, version=2)
     assert sent(subscriber.step) == [(RULER, Declare(record(3)))]
     assert subscriber.core.active() == (ID,)
+    subscriber.verdict(VerdictStatus.REFUSED, version=2)
+    assert sent(subscriber.step) == [], "a second telling is no news"
+
+
+def test_refused_subscription_is_not_asked_for_above_its_end() -> None:
+    """The super-node ended it because it was refused: asking again would begin that anew."""
+    subscriber = Subscriber()
+    subscriber.subscribe(status=VerdictStatus.REFUSED)
+    subscriber.verdict(VerdictStatus.REFUSED, version=2)
+    tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
+    assert sent(subscriber.step) == []
+
+
+def test_subscription_that_we_ended_is_not_asked_for_again() -> None:
+    """Whoever ended it too, and whichever of the ends is the higher."""
+    subscriber = Subscriber()
+    subscriber.subscribe()
+    subscriber.core.unsubscribe(UnsubscribeCommand(8, ID))
+    subscriber.verdict(VerdictStatus.STABLE, version=2)
+    sent(subscriber.step)
+    for version in (2, 3):
+        subscriber.verdict(VerdictStatus.REFUSED, version=version)
+    tick(subscriber.step, subscriber.tick)
+    subscriber.verdict(VerdictStatus.REFUSED, version=3)
+    assert sent(subscriber.step) == []
+    assert subscriber.core.active() == ()
 
 
 def test_full_channel_defers_what_was_promised() -> None:

@@ -223,13 +223,42 @@ def test_peer_that_is_not_heard_loses_its_subscriptions_after_its_lease() -> Non
     """Not earlier, not while it reports; the end is a change like any other."""
     throne = stable_throne()
     lease = CONFIG.cluster.subscriber_lease_ticks
-    throne.cores.settlement.heard(node_at(64))
+    throne.cores.leases.heard(at(64), 1)
     throne.tick(lease - 20)
-    throne.cores.settlement.heard(node_at(64))
+    throne.cores.leases.heard(at(64), 1)
     throne.tick(lease - 20)
     assert list(throne.cores.changes.active()) == [RECORD]
     throne.tick(40)
     assert list(throne.cores.changes.active()) == []
+
+
+def test_peer_whose_lease_ran_out_is_told_when_it_is_back_and_goes_above() -> None:
+    """It was cut off, or slept: what it still means gets the next number."""
+    throne = stable_throne()
+    throne.tick(CONFIG.cluster.subscriber_lease_ticks + 20)
+    sent(throne.step)
+    throne.cores.leases.heard(at(64), 1)
+    assert throne.verdicts_sent() == [(at(64), Verdict(RECORD.id, 2, VerdictStatus.REFUSED, ()))]
+    above = subscription_of(RECORD.filter, subscriber=64, version=3)
+    throne.subscribe(64, above)
+    assert list(throne.cores.changes.active()) == [above]
+    sent(throne.step)
+    throne.cores.leases.heard(at(64), 1)
+    assert throne.verdicts_sent() == []
+
+
+def test_living_peer_is_told_what_the_other_half_of_a_cut_ring_ended() -> None:
+    """It reports to us as ever; the other reign heard nothing of it. An end that we number ourselves it asked for."""
+    throne = stable_throne()
+    later = subscription_of(RECORD.filter, 2, subscriber=64)
+    stabilise(throne, later)
+    throne.cores.leases.heard(at(64), 1)
+    throne.subscribe(64, subscription_of(RECORD.filter, 2, subscriber=64, version=2, is_active=False))
+    ended = subscription_of(RECORD.filter, subscriber=64, version=2, is_active=False)
+    throne.cores.settlement.learn(change_of(ended, 1, epoch(1, 9)))
+    sent(throne.step)
+    throne.cores.leases.heard(at(64), 1)
+    assert throne.verdicts_sent() == [(at(64), Verdict(RECORD.id, 2, VerdictStatus.REFUSED, ()))]
 
 
 def test_restarted_member_must_confirm_and_hold_again() -> None:
