@@ -59,6 +59,8 @@ class Ring:
         others = self._clockwise([m for m in members if m.id != self._step.me.id])
         self._enter(cluster)
         self.is_small = True
+        # The list is the whole ring; nobody refreshes a finger here, or watches where it points.
+        self.fingers = {}
         self.predecessor = others[-1] if others else None
         self._adopt(others)
 

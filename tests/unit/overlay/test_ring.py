@@ -161,6 +161,14 @@ def test_small_ring_is_the_super_nodes_list() -> None:
     assert sent(member.step) == [(at(90), Stabilise(CLUSTER, notifies=False))]
 
 
+def test_ring_that_shrinks_to_a_small_one_keeps_no_fingers() -> None:
+    """One of them may point to a member that is gone, and every look-up would be handed to it."""
+    member = Member(50)
+    member.ring.fingers = {7: at(80)}
+    member.ring.take_small_list(CLUSTER, contacts(20, 50, 70))
+    assert member.ring.next_hop(node_at(90)) == at(70)
+
+
 def test_list_that_names_only_the_joiner_is_no_ring() -> None:
     """A member that came back finds its own old place: it is of no use to join oneself."""
     member = Member(10)
