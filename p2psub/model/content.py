@@ -188,11 +188,15 @@ Declaration = Subscription | Advertisement
 """What a peer has every cluster know."""
 
 
+AGE_US_MAX = 1 << 52
+"""A century and more: whatever an age is added to stays far below what a message can say."""
+
+
 class Timed(msgspec.Struct, frozen=True, array_like=True):
     """An event on its way, with the age that each hop advances: no clock but the hop's own is consulted."""
 
     event: Event
-    age_us: Micros
+    age_us: Annotated[Micros, msgspec.Meta(ge=0, le=AGE_US_MAX)]
 
     @property
     def weight(self) -> int:

@@ -16,12 +16,19 @@ from p2psub.runtime.trace_files import Segment
 from tests.analysis.planting import Planting
 from tests.analysis.traces import market
 
+JUDGING = ("test_agreement", "test_audits", "test_following", "test_second_opinion")
+"""As long as all others together."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever shares Spark shares a process: each further one would start and warm up a JVM of its own."""
+    """Whoever shares Spark shares a process: each further one would start and warm up a JVM of its own.
+
+    Two of them: one would still be at work when all other tests are done.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            half = "judging" if item.path.stem in JUDGING else "reading"
+            item.add_marker(pytest.mark.xdist_group(f"spark-{half}"))
 
 
 class Lent:

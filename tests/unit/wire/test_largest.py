@@ -8,9 +8,11 @@ import msgspec
 import pytest
 from msgspec import inspect as mi
 
+from p2psub.errors import MalformedMessage
 from p2psub.model.batches import batches_of
 from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
 from p2psub.model.content import (
+    AGE_US_MAX,
     EVENT_BYTES_MAX,
     FILTER_BYTES_MAX,
     DeclarationState,
@@ -63,7 +65,7 @@ ENTRIES = tuple(Entry(NAME, PREFIX, BIG, contact(n), EPOCH, BIG) for n in range(
 VECTOR: Vector = tuple((Stream(NAME, Epoch(BIG, node(n), BIG)), BIG) for n in range(REIGNS))
 TABLE = Table(VERSION, tuple(contact(n) for n in range(MEMBERS)), MEMBERS)
 RING = tuple(contact(n) for n in range(64))
-TIMED = Timed(Event(EventId(node(1), BIG, BIG), "t" * 1024, {"a": "x" * EVENT_BYTES_MAX}), Micros(BIG))
+TIMED = Timed(Event(EventId(node(1), BIG, BIG), "t" * 1024, {"a": "x" * EVENT_BYTES_MAX}), Micros(AGE_US_MAX))
 MISSED = tuple(Missed(sub, node(1), BIG, BIG) for sub in SUBS[:2000])
 WANTED = Filter(((Predicate("a", Operator.EQUAL, "x" * (FILTER_BYTES_MAX - 64)),),))
 RECORD = Subscription(SUBS[0], BIG, DeclarationState.ACTIVE, NAME, WANTED)
@@ -139,6 +141,13 @@ def _grows(info: mi.Type) -> bool:
 def test_every_message_that_can_grow_is_here() -> None:
     """A new one has to be thought of."""
     assert {type(message) for message in LARGEST} == {kind for kind in MESSAGE_CLASSES if grows(kind)}
+
+
+@pytest.mark.parametrize("age_us", [-1, AGE_US_MAX + 1])
+def test_an_age_that_no_event_has_is_refused(age_us: int) -> None:
+    """Who added its own time to it could not say the sum any more."""
+    with pytest.raises(MalformedMessage):
+        decode_batch(encode_batch([pubsub.Publish(Timed(TIMED.event, Micros(age_us)))], STAMP))
 
 
 @pytest.mark.parametrize("message", LARGEST, ids=lambda message: type(message).__name__)
