@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 SHOWN = {"campaign": "simulated overlays", "mutant": "mutants, and what killed them"}
 """Properties that tests record, and the headings under which they are shown."""
 
+LONGEST = ("test_compiled", "test_demo")
+"""Minutes each, of waiting for a compiler or for peers."""
+
 settings.register_profile(
     "house",
     deadline=None,  # the machine may be busy; no claim here is about speed
@@ -28,6 +31,11 @@ settings.load_profile("house")
 def pytest_xdist_auto_num_workers() -> int | None:
     """One more than there are processors, 8 at most: tests with real peers wait most of the time."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else min(len(os.sched_getaffinity(0)) + 1, 8)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, lest the others wait for them in the end."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

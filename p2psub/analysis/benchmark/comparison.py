@@ -18,8 +18,8 @@ from p2psub.analysis.benchmark.traces import write_trace
 from p2psub.analysis.benchmark.worker import Run
 from p2psub.errors import P2psubError
 
-_BYTES_PER_ROW = 40
-"""Of a trace on the disk and what sorting it takes, at most."""
+_BYTES_PER_ROW = 60
+"""Of a trace on the disk, what is kept of it meanwhile, and what sorting it takes, at most."""
 
 
 class EngineFailed(P2psubError):
