@@ -22,7 +22,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from p2psub.analysis.loading import Judged, judge, path_of, read_segments, without
+from p2psub.analysis.loading import Judged, is_overlapping, judge, path_of, read_segments, without
 from p2psub.analysis.numbering import Unread, number_names, numbered, restored, short_of
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import MARK, NoTraces, Skipped, Sources, find_sources, told, unread_starts
@@ -130,7 +130,7 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _M
     names = _written(number_names(rows, unread).coalesce(1), draft / ".names")
     names.select("node", "id").distinct().coalesce(1).sortWithinPartitions("node").write.parquet(str(draft / "nodes"))
     records = numbered(rows, names)
-    may_repeat = judged.is_overlapping or len(parts) > 1
+    may_repeat = is_overlapping(judged.taken) or len(parts) > 1
     if may_repeat:
         records = records.dropDuplicates(["process", "sequence"])
     tell("sorting records", 3, _STEPS)
@@ -142,7 +142,7 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _M
     return _Mark(
         SCHEMA_VERSION,
         written.count() if may_repeat else count,
-        len(sources.segments) - len(judged.left_out) + sum(compacted.files for compacted in older),
+        len(judged.taken) + sum(compacted.files for compacted in older),
         len(judged.repeated) + sum(compacted.repeated for compacted in older),
         [(str(path), reason) for path, reason in sorted(set(skipped))],
     )
@@ -165,9 +165,7 @@ def _with_gone(judged: Judged, segments: list[Path]) -> Judged:
     """No segment is empty: one without a row went while it was being read."""
     read = {path_of(one.file) for one in judged.taken} | {path for path, _ in judged.refused} | {*judged.repeated}
     gone = [Skipped(path, "went while it was being read") for path in segments if path not in read]
-    return judged._replace(
-        refused=[*judged.refused, *gone], left_out=[*judged.left_out, *(str(one.path) for one in gone)]
-    )
+    return judged._replace(refused=[*judged.refused, *gone])
 
 
 def _written(frame: DataFrame, path: Path) -> DataFrame:

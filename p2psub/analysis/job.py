@@ -117,7 +117,8 @@ def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
     settings = Settings.of(tables)
     apart = partings(tables, settings)
     pairs = keep(rematch(tables, acks, apart), room / "pairs") if orders.is_rematched else None
-    terms = Terms(pairs, orders.d_diff_us, settings, apart, acks, Doubts.of(tables))
+    doubts = Doubts.of(tables)
+    terms = Terms(pairs, orders.d_diff_us, settings=settings, partings=apart, acks=acks, doubts=doubts)
     first: Work = {
         FIRST.name: partial(FIRST.answer, tables, terms),
         **{one.name: partial(_named_answer, one, tables, terms) for one in QUESTIONS if one.after is None},

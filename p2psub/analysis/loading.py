@@ -96,8 +96,6 @@ class Judged(NamedTuple):
     """Copies of files that are taken."""
     left_out: Sequence[str] = ()
     """All of these, as rows name their `file`."""
-    is_overlapping: bool = False
-    """Some records are in two files that are both taken: rows must be made unique one by one."""
 
 
 def read_segments(spark: SparkSession, paths: Iterable[Path]) -> DataFrame:
@@ -207,7 +205,6 @@ def judge(rows: DataFrame) -> Judged:
         sorted(refused.values()),
         sorted(map(path_of, repeated)),
         [*refused, *repeated],
-        is_overlapping(taken),
     )
 
 
@@ -244,7 +241,7 @@ def _without_copies(rows: list[Row]) -> tuple[list[Taken], list[str]]:
 
 
 def is_overlapping(taken: Iterable[Taken]) -> bool:
-    """Whether two of the files hold the same record."""
+    """Whether two of the files hold the same record: then rows must be made unique one by one."""
     spans = defaultdict(list)
     for one in taken:
         spans[one.node, one.incarnation].append((one.first, one.last))
