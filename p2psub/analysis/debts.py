@@ -126,13 +126,17 @@ def is_end() -> Column:
 
 
 def held_back_pairs(tables: Tables) -> DataFrame:
-    """Pairs of which a subscriber said `delivered` and that it held back until it ended, for want of a verdict.
-
-    Nothing is owed to a process that has ended. Only a trace that is whole shows that no verdict came.
-    """
+    """Pairs of which a subscriber said `delivered` and that it held back until it ended, for want of a verdict."""
     said = tables.of(Kind.OUTCOME).where(F.col("reason") == Outcome.DELIVERED.value).select("event", "subscription")
+    return said.join(F.broadcast(unanswered(tables)), "subscription", "left_semi").select(*said.columns)
+
+
+def unanswered(tables: Tables) -> DataFrame:
+    """Subscriptions that never had a verdict, of processes that have ended: nothing is owed to them any more.
+
+    Only a trace that is whole shows that no verdict came.
+    """
     whole = tables.processes.where(is_whole()).select(F.col("process").alias("_whole"))
     answered = tables.of(Kind.VERDICT).select("subscription").distinct()
-    unanswered = tables.of(Kind.SUBSCRIBE).join(answered, "subscription", "left_anti")
-    unanswered = unanswered.join(F.broadcast(whole), F.col("process") == F.col("_whole"), "left_semi")
-    return said.join(F.broadcast(unanswered.select("subscription")), "subscription", "left_semi").select(*said.columns)
+    asked = tables.of(Kind.SUBSCRIBE).join(answered, "subscription", "left_anti")
+    return asked.join(F.broadcast(whole), F.col("process") == F.col("_whole"), "left_semi").select("subscription")

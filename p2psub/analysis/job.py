@@ -24,13 +24,14 @@ from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.headline import headline
 from p2psub.analysis.naming import named
-from p2psub.analysis.outputs import REPORT, WORK, keep, make_out, write_figures, write_report, write_table
+from p2psub.analysis.outputs import REPORT, WORK, keep, make_out, settling, write_figures, write_report, write_table
 from p2psub.analysis.partings import partings
 from p2psub.analysis.questions import FIRST, QUESTIONS, Question
 from p2psub.analysis.rematching import rematch
 from p2psub.analysis.report.document import render
 from p2psub.analysis.report.gathering import Known, gather
 from p2psub.analysis.schemas import VIOLATIONS
+from p2psub.analysis.session import make_room_for
 from p2psub.analysis.settings import Settings
 from p2psub.analysis.sources import find_sources
 from p2psub.analysis.tables import Tables
@@ -74,6 +75,7 @@ def run_analysis(spark: SparkSession, orders: Orders, tell: Tell) -> Results:
     out = None if orders.out is None else make_out(orders.out)
     with _room(out) as room:
         compacted = read_traces(spark, orders.directories, room / "traces", tell)
+        make_room_for(spark, compacted.rows)
         answers = _ask(compacted.tables, orders, room, tell)
         tell("adding up", 0, 1)
         found = spark.read.schema(VIOLATIONS).parquet(*(str(room / _room_of(audit)) for audit in AUDITS))
@@ -118,7 +120,15 @@ def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
     apart = partings(tables, settings)
     pairs = keep(rematch(tables, acks, apart), room / "pairs") if orders.is_rematched else None
     doubts = Doubts.of(tables)
-    terms = Terms(pairs, orders.d_diff_us, settings=settings, partings=apart, acks=acks, doubts=doubts)
+    terms = Terms(
+        pairs,
+        orders.d_diff_us,
+        settings=settings,
+        partings=apart,
+        acks=acks,
+        doubts=doubts,
+        settle=settling(room),
+    )
     first: Work = {
         FIRST.name: partial(FIRST.answer, tables, terms),
         **{one.name: partial(_named_answer, one, tables, terms) for one in QUESTIONS if one.after is None},

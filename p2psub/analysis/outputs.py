@@ -8,9 +8,10 @@ tables/NAME.json       one object per line
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -49,6 +50,12 @@ def keep(frame: DataFrame, path: Path) -> DataFrame:
     """The same rows, computed once: as Parquet in the room of the run."""
     frame.write.parquet(str(path))
     return frame.sparkSession.read.schema(frame.schema).parquet(str(path))
+
+
+def settling(room: Path) -> Callable[[DataFrame], DataFrame]:
+    """For `Terms.settle`: each frame is kept under a name of its own."""
+    numbers = itertools.count()
+    return lambda frame: keep(frame, room / f"settled-{next(numbers)}")
 
 
 def write_table(name: str, kept: Path, out: Path) -> None:

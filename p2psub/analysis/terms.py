@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -17,6 +18,10 @@ D_DIFF_BEATS: Final = 60
 empty again after faults."""
 
 
+def _as_it_is(frame: DataFrame) -> DataFrame:
+    return frame
+
+
 class Terms(NamedTuple):
     """What is left out is found out by each for itself; who asks all of them does it once for all."""
 
@@ -30,6 +35,9 @@ class Terms(NamedTuple):
     doubts: Doubts | None = None
     covered: DataFrame | None = None
     """`answers.coverage.coverage`, kept, with numbers for names."""
+
+    settle: Callable[[DataFrame], DataFrame] = _as_it_is
+    """Computes now what is few in a sound trace. Who joins it knows then how few, and need not bring the many to it."""
 
     def acks_of(self, tables: Tables) -> DataFrame:
         """Acknowledged events with the storing behind them."""

@@ -1,7 +1,9 @@
-"""What became of every event: one row each, by one pass over its records. Most answers about events begin here.
+"""What became of every event: one row each. Most answers about events begin here.
 
-Counters, not sets: first records are grouped by pair (event and subscription), which makes a pair that was handed over
-twice, or has the same outcome at two owners, count once; then pairs are summed up by event.
+Counters, not sets. What is said of an event is grouped by event. What is said of a pair (event and subscription) is
+grouped by pair first, which makes one that was handed over twice, or has the same outcome at two owners, count once;
+then pairs are summed up by event. Both ways come together at the end: grouped in one, every pair would carry the sums
+of events, and cost half as much again.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
 
 _OF_DEEDS: Final = (Kind.STORE, Kind.ACKNOWLEDGE, Kind.DISCHARGE)
-_ONCE_PER_EVENT: Final = (Kind.PUBLISH, Kind.MATCH, *_OF_DEEDS)
-_NUMBERS: Final = {kind: number for number, kind in enumerate((*_ONCE_PER_EVENT, Kind.DELIVER, Kind.OUTCOME))}
+_OF_EVENTS: Final = (Kind.PUBLISH, Kind.MATCH, *_OF_DEEDS)
+_PROMISES: Final = (None, Guarantee.AT_MOST_ONCE, Guarantee.EFFECTIVELY_ONCE)
+"""By number; the greatest that a record names is believed."""
 
 
 def events(tables: Tables, acks: DataFrame | None = None) -> DataFrame:
@@ -36,23 +39,25 @@ def events(tables: Tables, acks: DataFrame | None = None) -> DataFrame:
     first_us, last_us    the first and the last hand-over
     is_discharged    an owner has let go of what the acknowledgement speaks of, owing nothing
     """
-    told = _by_event(_by_pair(_narrow(tables).repartition("event"))).withColumn("is_plain", _is_plain())
-    odd = _odd(tables)
+    told = _told(tables)
+    odd = _odd(told)
     behind = acknowledged(tables, odd) if acks is None else acks.join(F.broadcast(odd), "event", "left_semi")
     behind = behind.select("event", F.col("owed").alias("odd_owed"), "discharged_us")
     counted = F.coalesce("stored_most", "repeated_most")
-    return told.join(behind, "event", "left").select(
+    known = _of_events(told).withColumn("is_plain", _is_plain()).join(behind, "event", "left")
+    is_at_most_once = F.col("promise") == _PROMISES.index(Guarantee.AT_MOST_ONCE)
+    return known.join(_of_pairs(tables).hint("shuffle_hash"), "event", "full").select(
         "event",
-        F.when(F.col("is_promised") == 1, Guarantee.EFFECTIVELY_ONCE.value)
-        .when(F.col("is_promised") == 0, Guarantee.AT_MOST_ONCE.value)
+        F.when(is_at_most_once, Guarantee.AT_MOST_ONCE.value)
+        .when(F.col("promise") > 0, Guarantee.EFFECTIVELY_ONCE.value)
         .alias("guarantee"),
         F.coalesce("published_us", F.lit(ALWAYS_US)).alias("began_us"),
         "published_us",
         "acknowledged_us",
-        F.when(F.col("is_promised") == 0, F.col("matched_sum")).otherwise(F.col("matched_most")).alias("matched"),
+        F.when(is_at_most_once, F.col("matched_sum")).otherwise(F.col("matched_most")).alias("matched"),
         F.when(F.col("is_plain"), counted).otherwise(F.col("odd_owed")).alias("owed"),
-        "delivered",
-        "ended",
+        F.coalesce("delivered", F.lit(0)).alias("delivered"),
+        F.coalesce("ended", F.lit(0)).alias("ended"),
         "first_us",
         "last_us",
         F.when(F.col("is_plain"), F.coalesce(F.col("let_go_most") == counted, F.lit(False)))
@@ -73,33 +78,32 @@ def _is_plain() -> Column:
     return F.coalesce((is_stored | is_unstored) & is_let_go_once, F.lit(False))
 
 
-def _odd(tables: Tables) -> DataFrame:
+def _odd(told: DataFrame) -> DataFrame:
     """The acknowledged events that are not plain; few."""
-    told = _told(tables, *_OF_DEEDS).repartition("event").groupBy("event").agg(*_of_deeds())
-    return told.where(F.col("acknowledged_us").isNotNull() & ~_is_plain()).select("event")
+    deeds = told.groupBy("event").agg(*_sums_of_deeds())
+    return deeds.where(F.col("acknowledged_us").isNotNull() & ~_is_plain()).select("event")
 
 
-def _told(tables: Tables, *kinds: Kind) -> DataFrame:
-    """What is needed of the records about events, in numbers: this is what travels between tasks."""
-    named = F.coalesce("guarantee", F.when(_is(Kind.MATCH), F.col("reason")))
-    return tables.records.where(F.col("event").isNotNull() & _is(*kinds)).select(
-        "event",
-        "subscription",
-        "wall_us",
-        "count",
-        _number_of_kind().alias("kind"),
-        F.when(named.isNotNull(), (named == Guarantee.EFFECTIVELY_ONCE.value).cast("int")).alias("is_promised"),
-    )
+def _told(tables: Tables) -> DataFrame:
+    """What is said of events, in numbers: this is what travels between tasks.
+
+    Kind and promise share a column: so both who ask for it take all columns, and it travels once.
+    """
+    named = F.coalesce("guarantee", F.when(F.col("kind") == Kind.MATCH.value, F.col("reason")))
+    promise = F.when(named == Guarantee.EFFECTIVELY_ONCE.value, 2).when(named.isNotNull(), 1).otherwise(0)
+    kind = _number_of_kind() * len(_PROMISES)
+    told = tables.of(*_OF_EVENTS).where(F.col("event").isNotNull())
+    return told.select("event", "wall_us", "count", (kind + promise).alias("what")).repartition("event")
 
 
-def _narrow(tables: Tables) -> DataFrame:
-    ended = ended_pairs(tables).withColumn("kind", F.lit(_NUMBERS[Kind.OUTCOME]))
-    return _told(tables, *_ONCE_PER_EVENT, Kind.DELIVER).unionByName(ended, allowMissingColumns=True)
+def _is(kind: Kind) -> Column:
+    first = _OF_EVENTS.index(kind) * len(_PROMISES)
+    return F.col("what").between(first, first + len(_PROMISES) - 1)
 
 
-def _of_deeds() -> list[Column]:
+def _sums_of_deeds() -> list[Column]:
     wall_us, count = F.col("wall_us"), F.col("count")
-    store, acknowledge, discharge = (F.col("kind") == _NUMBERS[kind] for kind in _OF_DEEDS)
+    store, acknowledge, discharge = map(_is, _OF_DEEDS)
     return [
         F.min(F.when(acknowledge, wall_us)).alias("acknowledged_us"),
         F.min(F.when(store, wall_us)).alias("stored_us"),
@@ -112,53 +116,34 @@ def _of_deeds() -> list[Column]:
     ]
 
 
-def _by_pair(rows: DataFrame) -> DataFrame:
-    """Grouped by event and subscription; what is about the event alone has none."""
-    wall_us = F.col("wall_us")
-    publish, match, deliver, outcome = (
-        F.col("kind") == _NUMBERS[kind] for kind in (Kind.PUBLISH, Kind.MATCH, Kind.DELIVER, Kind.OUTCOME)
-    )
-    delivered_us = F.when(deliver, wall_us)
-    return rows.groupBy("event", "subscription").agg(
-        F.max("is_promised").alias("is_promised"),
-        F.min(F.when(publish, wall_us)).alias("published_us"),
-        *_of_deeds(),
-        F.max(F.when(match, F.col("count"))).alias("matched_most"),
-        F.sum(F.when(match, F.col("count"))).alias("matched_sum"),
-        F.min(delivered_us).alias("first_us"),
-        F.max(delivered_us).alias("last_us"),
-        F.max(outcome).alias("is_ended"),
+def _of_events(told: DataFrame) -> DataFrame:
+    matches = F.when(_is(Kind.MATCH), F.col("count"))
+    return told.groupBy("event").agg(
+        F.max(F.col("what") % len(_PROMISES)).alias("promise"),
+        F.min(F.when(_is(Kind.PUBLISH), F.col("wall_us"))).alias("published_us"),
+        *_sums_of_deeds(),
+        F.max(matches).alias("matched_most"),
+        F.sum(matches).alias("matched_sum"),
     )
 
 
-def _by_event(pairs: DataFrame) -> DataFrame:
-    is_delivered = F.col("last_us").isNotNull()
-    is_ended = F.col("is_ended") & ~is_delivered
-    greatest = ("is_promised", "stored_most", "repeated_most", "let_go_most", "matched_most", "matched_sum", "last_us")
-    least = (
-        "published_us",
-        "acknowledged_us",
-        "stored_us",
-        "stored_least",
-        "repeated_least",
-        "let_go_least",
-        "first_us",
-    )
-    return pairs.groupBy("event").agg(
-        *(F.max(name).alias(name) for name in greatest),
-        *(F.min(name).alias(name) for name in least),
-        F.sum(is_delivered.cast("int")).alias("delivered"),
-        F.sum(is_ended.cast("int")).alias("ended"),
+def _of_pairs(tables: Tables) -> DataFrame:
+    delivered = tables.of(Kind.DELIVER).where(F.col("event").isNotNull()).select("event", "subscription", "wall_us")
+    # Without a time: what has one was handed over.
+    ended = ended_pairs(tables).withColumn("wall_us", F.lit(None).cast("long"))
+    pairs = delivered.unionByName(ended).repartition("event").groupBy("event", "subscription")
+    spans = pairs.agg(F.min("wall_us").alias("first_us"), F.max("wall_us").alias("last_us"))
+    return spans.groupBy("event").agg(
+        F.count("last_us").alias("delivered"),
+        F.sum(F.col("last_us").isNull().cast("int")).alias("ended"),
+        F.min("first_us").alias("first_us"),
+        F.max("last_us").alias("last_us"),
     )
 
 
 def _number_of_kind() -> Column:
     """A kind as a number: comparing strings in every sum costs more than all the rest."""
     numbered = F.lit(None).cast("int")
-    for kind, number in _NUMBERS.items():
-        numbered = F.when(_is(kind), number).otherwise(numbered)
+    for number, kind in enumerate(_OF_EVENTS):
+        numbered = F.when(F.col("kind") == kind.value, number).otherwise(numbered)
     return numbered
-
-
-def _is(*kinds: Kind) -> Column:
-    return F.col("kind").isin([kind.value for kind in kinds])

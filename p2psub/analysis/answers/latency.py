@@ -51,6 +51,7 @@ def latency_buckets(tables: Tables) -> DataFrame:
 def _of_events(tables: Tables) -> DataFrame:
     """One row per hand-over and one per event that was handed over."""
     # Both sides are brought together once, and used twice; a hash of the events is cheaper than sorting all hand-overs.
+    # Spark asks by itself for a time wherever it computes with one: asked for in both uses, they remain the same.
     published = (
         tables.of(Kind.PUBLISH)
         .where("event is not null")
@@ -58,7 +59,8 @@ def _of_events(tables: Tables) -> DataFrame:
         .repartition("event")
         .hint("shuffle_hash")
     )
-    delivered = tables.of(Kind.DELIVER).where("event is not null").select("event", "wall_us").repartition("event")
+    delivered = tables.of(Kind.DELIVER).where("event is not null and wall_us is not null")
+    delivered = delivered.select("event", "wall_us").repartition("event")
     spans = delivered.join(published, "event").select(
         F.lit("delivery").alias("measure"), "guarantee", (F.col("wall_us") - F.col("published_us")).alias("us")
     )

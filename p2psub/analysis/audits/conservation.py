@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.casts import REPEATED
+from p2psub.analysis.answers.coverage import coverage
 from p2psub.analysis.audits.findings import finding, united
-from p2psub.analysis.debts import debts, held_back_pairs
+from p2psub.analysis.debts import debts, unanswered
 from p2psub.analysis.doubts import ALWAYS_US, Doubts, has_holes, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
@@ -27,28 +28,25 @@ REMEMBER_BEATS = 120
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """What came in and cannot be told apart, and what went out and cannot be found."""
-    doubts, owed = terms.doubts_of(tables), debts(terms.acks_of(tables)).where(F.col("discharged_us").isNotNull())
-    accounted = _accounted(tables)
+    doubts, let_go = terms.doubts_of(tables), debts(terms.acks_of(tables)).where(F.col("discharged_us").isNotNull())
     if terms.pairs is None:
-        matched = _matched_by_counts(accounted, owed, doubts)
+        matched = _matched_by_counts(tables, let_go, terms)
     else:
-        matched = _matched_pairs(tables, accounted, owed, terms.pairs, doubts)
-    remember_us = terms.settings_of(tables).beats(REMEMBER_BEATS)
-    return united([*_received(tables, remember_us), matched, _untrue(tables, accounted, doubts)])
+        matched = _matched_pairs(tables, let_go, terms.pairs, doubts)
+    return united([*_received(tables, terms), matched, _untrue(tables, doubts)])
 
 
-def _received(tables: Tables, remember_us: int) -> list[DataFrame]:
+def _received(tables: Tables, terms: Terms) -> list[DataFrame]:
     names = ("process", "cast", "prefix")
     arrived = tables.of(Kind.RECEIVE, Kind.DUPLICATE).where(
         F.col("cast").isNotNull() & ((F.col("kind") == Kind.RECEIVE.value) | (F.col("reason") == REPEATED))
     )
-    # Brought together by cast once, and used twice.
-    arrived = arrived.select(*names, "kind", "sequence", "wall_us").repartition("cast")
+    arrived = arrived.select(*names, "kind", "sequence", "wall_us")
     is_new = F.col("kind") == Kind.RECEIVE.value
     # Most arrive once. Only what arrived again is put in order, reign by reign.
-    again = arrived.groupBy(*names).agg(F.count("*").alias("arrivals"), F.max(is_new.cast("int")).alias("was_new"))
-    again = again.where((F.col("arrivals") > 1) | (F.col("was_new") == 0))
-    several = _of(arrived, again)
+    arrivals = arrived.repartition("cast").groupBy(*names)
+    again = arrivals.agg(F.count("*").alias("arrivals"), F.max(is_new.cast("int")).alias("was_new"))
+    several = _of(arrived, terms.settle(again.where((F.col("arrivals") > 1) | (F.col("was_new") == 0))))
     roles = tables.of(Kind.ROLE).select(F.col("process").alias("_ruling"), F.col("sequence").alias("_turn"))
     turns = several.join(
         F.broadcast(roles), (F.col("process") == F.col("_ruling")) & (F.col("_turn") < F.col("sequence")), "left"
@@ -61,7 +59,7 @@ def _received(tables: Tables, remember_us: int) -> list[DataFrame]:
     each = each.select(*names, "place", "arrival.*", before["wall_us"].alias("before_us"))
     holed = tables.processes.select(F.col("process").alias("_holed"), has_holes().alias("has_holes"))
     each = each.join(F.broadcast(holed), F.col("process") == F.col("_holed"), "left")
-    is_known = F.col("wall_us") - F.col("before_us") < remember_us
+    is_known = F.col("wall_us") - F.col("before_us") < terms.settings_of(tables).beats(REMEMBER_BEATS)
     twice = each.where(F.col("is_new") & (F.col("place") > 0) & is_known)
     never = each.where(~F.col("is_new") & (F.col("place") == 0))
     has_holes_ = F.col("has_holes")
@@ -83,34 +81,26 @@ def _of(arrived: DataFrame, again: DataFrame) -> DataFrame:
 
 
 def _accounted(tables: Tables) -> DataFrame:
-    """Pairs with an outcome of any kind, or handed over: whether they were (`is_given`), and who was told so."""
+    """Pairs with an outcome of any kind, or handed over. A pair may be there twice."""
     told_of = tables.of(Kind.DELIVER, Kind.OUTCOME).where(F.col("event").isNotNull())
-    is_given = F.col("kind") == Kind.DELIVER.value
-    is_told = ~is_given & (F.col("reason") == Outcome.DELIVERED.value)
-    rows = told_of.select(
-        "event", "subscription", is_given.alias("is_given"), is_told.alias("is_told"), "process", "sequence", "wall_us"
-    )
-    teller = F.struct("wall_us", "process", "sequence")
-    return (
-        rows.repartition("event")
-        .groupBy("event", "subscription")
-        .agg(F.max("is_given").alias("is_given"), F.max(F.when(F.col("is_told"), teller)).alias("told"))
-    )
+    return told_of.select("event", "subscription")
 
 
-def _matched_by_counts(accounted: DataFrame, let_go: DataFrame, doubts: Doubts) -> DataFrame:
+def _matched_by_counts(tables: Tables, let_go: DataFrame, terms: Terms) -> DataFrame:
+    # Where coverage misses nothing, no outcome is missing. It counts fewer: no outcome that ends nothing.
+    covered = coverage(tables, terms) if terms.covered is None else terms.covered
+    missing = terms.settle(covered.where(F.col("missing") > 0).select("event"))
+    accounted = _accounted(tables).join(missing, "event", "left_semi").distinct()
     counted = accounted.groupBy("event").agg(F.count("*").alias("known"))
-    beside = let_go.join(counted, "event", "left").fillna(0, ["known"])
-    short = doubts.with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
+    beside = let_go.join(missing, "event", "left_semi").join(counted, "event", "left").fillna(0, ["known"])
+    short = terms.doubts_of(tables).with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
     text = "{event} was let go of by its owners, though it was owed to %d subscriptions and has %d outcomes"
     is_unknown = is_hidden_after(F.col("began_us"))
     return finding(short, "conservation", text, "owed", "known", is_unknown=is_unknown)
 
 
-def _matched_pairs(
-    tables: Tables, accounted: DataFrame, let_go: DataFrame, pairs: DataFrame, doubts: Doubts
-) -> DataFrame:
-    missing = pairs.where("is_owed").join(accounted, ["event", "subscription"], "left_anti")
+def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: Doubts) -> DataFrame:
+    missing = pairs.where("is_owed").join(_accounted(tables), ["event", "subscription"], "left_anti")
     beside = missing.join(let_go, "event")
     ends = tables.processes.select(F.col("process").alias("_subscriber"), "last_us", "is_closed")
     beside = beside.join(F.broadcast(ends), process_of(F.col("subscription")) == F.col("_subscriber"))
@@ -121,13 +111,21 @@ def _matched_pairs(
     return finding(doubts.with_hidden_in_ring(beside), "conservation", text, is_unknown=is_unknown)
 
 
-def _untrue(tables: Tables, accounted: DataFrame, doubts: Doubts) -> DataFrame:
+def _untrue(tables: Tables, doubts: Doubts) -> DataFrame:
     """One finding per pair, at the last who was told."""
-    ended = tables.of(Kind.UNSUBSCRIBE).select("subscription")
-    untrue = accounted.where(~F.col("is_given") & F.col("told").isNotNull()).select("event", "subscription", "told.*")
-    untrue = untrue.join(held_back_pairs(tables), ["event", "subscription"], "left_anti")
-    untrue = untrue.join(F.broadcast(ended), "subscription", "left_anti")
-    beside = doubts.with_hidden_of(untrue, process_of(F.col("subscription")))
+    is_told = (F.col("reason") == Outcome.DELIVERED.value) & F.col("event").isNotNull()
+    told = tables.of(Kind.OUTCOME).where(is_told).select("event", "subscription", "process", "sequence", "wall_us")
+    # Those who gave up, or held back to the end, say so of what they never handed over.
+    ended = tables.of(Kind.UNSUBSCRIBE).select("subscription").unionByName(unanswered(tables))
+    told = told.join(F.broadcast(ended), "subscription", "left_anti").repartition("event")
+    given = (
+        tables.of(Kind.DELIVER).where(F.col("event").isNotNull()).select("event", "subscription").repartition("event")
+    )
+    untrue = told.join(given.hint("shuffle_hash"), ["event", "subscription"], "left_anti").groupBy(
+        "event", "subscription"
+    )
+    last = untrue.agg(F.max(F.struct("wall_us", "process", "sequence")).alias("last"))
+    beside = doubts.with_hidden_of(last.select("event", "subscription", "last.*"), process_of(F.col("subscription")))
     is_unknown = is_hidden_after(F.lit(ALWAYS_US))
     text = "{process} was told that {event} was delivered to {subscription}, but nobody handed it over"
     return finding(beside, "conservation", text, is_unknown=is_unknown)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.findings import finding, united
+from p2psub.analysis.audits.findings import Fault, faulty, finding, united
 from p2psub.analysis.debts import debts
 from p2psub.analysis.doubts import Doubts, is_hidden_after, is_hidden_before
 from p2psub.analysis.partings import with_whole_again
@@ -34,32 +34,34 @@ SEEN_BEATS = 600
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Acknowledgements without their copies, and events that nobody holds any more."""
-    acks, doubts = terms.acks_of(tables), terms.doubts_of(tables)
     shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
-    acked = acks.withColumns({name: F.col(column) for name, column in shown.items()})
-    few = _too_few(tables, acked, terms)
-    return united([*_stated(tables, acked, doubts), few, _held_by_nobody(tables, acks, doubts)])
+    acked = terms.acks_of(tables).withColumns({name: F.col(column) for name, column in shown.items()})
+    stated = _stated(tables, acked, terms.doubts_of(tables))
+    return united([stated, _too_few(tables, acked, terms), _held_by_nobody(tables, terms)])
 
 
-def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> list[DataFrame]:
-    copies = tables.of(Kind.STORE, Kind.KEEP).groupBy("event", "node")
-    durable = copies.agg(F.min(F.struct("wall_us", "ticks")).alias("durable"))
-    beside = acked.select("event", F.struct("acked_us", "acked_ticks").alias("acked")).join(durable, "event")
-    counted = beside.where(F.col("durable") <= F.col("acked")).groupBy("event").agg(F.count("*").alias("durable"))
-    short = acked.join(counted, "event", "left").fillna(0, ["durable"])
-    short = short.where(F.col("copies").isNull() | (F.col("copies") > F.col("durable")) | F.col("stored_us").isNull())
-    in_ring, anywhere = doubts.with_hidden_in_ring(short), doubts.with_hidden_anywhere(short)
-    is_unknown = _is_hidden()
-    is_stored = F.col("stored_us").isNotNull()
-    fewer = in_ring.where(is_stored & F.col("copies").isNotNull())
-    text = "{event} was acknowledged with %d copies, %d were durable"
+def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
+    copies = tables.of(Kind.STORE, Kind.KEEP).select("event", "node", "wall_us", "ticks").repartition("event")
+    stamps = acked.select("event", "acked_us", "acked_ticks").hint("shuffle_hash")
+    is_same, is_before = F.col("wall_us") == F.col("acked_us"), F.col("wall_us") < F.col("acked_us")
+    durable = copies.join(stamps, "event").where(is_before | (is_same & (F.col("ticks") <= F.col("acked_ticks"))))
+    counted = durable.select("event", "node").distinct().groupBy("event").agg(F.count("*").alias("durable"))
+    counts = acked.join(counted, "event", "left").fillna(0, ["durable"])
+    is_stored, is_silent = F.col("stored_us").isNotNull(), F.col("copies").isNull()
+    is_short = is_stored & (F.col("copies") > F.col("durable"))
+    short = counts.where(is_short | ~is_stored | is_silent)
+    anywhere = doubts.with_hidden_anywhere(short).withColumn("is_unheard", _is_hidden())
+    fewer = "{event} was acknowledged with %d copies, %d were durable"
     never = "{event} was acknowledged, but no owner had stored it"
     silent = "{event} was acknowledged without saying how many copies there are"
-    return [
-        finding(fewer, "S5", text, "copies", "durable", is_unknown=is_unknown),
-        finding(anywhere.where(~is_stored), "S5", never, is_unknown=is_unknown),
-        finding(short.where(F.col("copies").isNull()), "S5", silent),
-    ]
+    return faulty(
+        doubts.with_hidden_in_ring(anywhere.drop("hidden_from_us", "hidden_until_us")),
+        [
+            Fault(is_short, "S5", fewer, ("copies", "durable"), is_unknown=_is_hidden()),
+            Fault(~is_stored, "S5", never, is_unknown=F.col("is_unheard")),
+            Fault(is_silent, "S5", silent),
+        ],
+    )
 
 
 def _too_few(tables: Tables, acked: DataFrame, terms: Terms) -> DataFrame:
@@ -101,12 +103,14 @@ def _members(tables: Tables) -> DataFrame:
     )
 
 
-def _held_by_nobody(tables: Tables, acks: DataFrame, doubts: Doubts) -> DataFrame:
+def _held_by_nobody(tables: Tables, terms: Terms) -> DataFrame:
+    held_on = terms.settle(debts(terms.acks_of(tables)).where(F.col("discharged_us").isNull()))
     starts = tables.processes.where(F.col("records") > 0)
     latest = starts.groupBy("node").agg(F.max_by("process", "incarnation").alias("process"))
     copies = tables.of(Kind.STORE, Kind.KEEP).select("process", "event")
     held = copies.join(F.broadcast(latest), "process", "left_semi").select("event")
     let_go = tables.of(Kind.DISCHARGE).select("event")
-    gone = debts(acks).join(let_go.unionByName(held), "event", "left_anti")
+    accounted = let_go.unionByName(held).join(held_on.select("event"), "event", "left_semi")
+    gone = terms.doubts_of(tables).with_hidden_in_ring(held_on.join(accounted, "event", "left_anti"))
     text = "nobody let go of {event}, stored by {process}, and no peer that runs since holds it"
-    return finding(doubts.with_hidden_in_ring(gone), "S9", text, is_unknown=is_hidden_after(F.col("began_us")))
+    return finding(gone, "S9", text, is_unknown=is_hidden_after(F.col("began_us")))

@@ -7,10 +7,10 @@ publisher or the subscriber may have written into a part of its trace that is no
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.audits.findings import finding, united
+from p2psub.analysis.audits.findings import Fault, faulty, finding, united
 from p2psub.analysis.doubts import Doubts, has_holes, is_hidden_before
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
@@ -21,10 +21,7 @@ _RECORD = ("event", "subscription", "process", "sequence", "wall_us")
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Deliveries that should not have been, or not so."""
-    # Brought together by event once, and used twice.
-    delivered = _delivered(tables).select(*_RECORD, "digest").repartition("event")
-    against_publish = _against_publish(tables, delivered, terms.doubts_of(tables))
-    found = [_twice(delivered), *against_publish, *_against_subscribe(tables)]
+    found = [_twice(tables, terms), _wrong(tables, terms.doubts_of(tables))]
     if terms.pairs is not None:
         found.append(_unwanted(tables, terms.pairs))
     return united(found)
@@ -35,64 +32,63 @@ def _delivered(tables: Tables) -> DataFrame:
     return tables.of(Kind.DELIVER).where(F.col("event").isNotNull() & F.col("subscription").isNotNull())
 
 
-def _twice(delivered: DataFrame) -> DataFrame:
+def _twice(tables: Tables, terms: Terms) -> DataFrame:
     """S2, one finding per pair, at the last of its records."""
-    pairs = delivered.groupBy("event", "subscription")
-    last = F.max(F.struct("wall_us", "process", "sequence")).alias("last")
-    counted = pairs.agg(F.count("*").alias("times"), last).where(F.col("times") > 1)
-    text = "{event} was handed over %d times to {subscription}"
-    return finding(counted.select("event", "subscription", "times", "last.*"), "S2", text, "times")
-
-
-def _against_publish(tables: Tables, delivered: DataFrame, doubts: Doubts) -> list[DataFrame]:
-    published = tables.of(Kind.PUBLISH).where(F.col("event").isNotNull()).select("event", "digest").repartition("event")
-    digests = published.groupBy("event").agg(F.first("digest").alias("published_digest"), F.lit(True).alias("is_known"))
-    suspect = delivered.join(digests.hint("shuffle_hash"), "event", "left").where(
-        F.col("is_known").isNull() | ~F.col("digest").eqNullSafe(F.col("published_digest")) | F.col("digest").isNull()
-    )
-    invented = doubts.with_hidden_of(suspect.where(F.col("is_known").isNull()), process_of(F.col("event")))
-    altered = suspect.where(F.col("is_known"))
-    never = "{event} was handed over to {subscription}, but its publisher has no record of it"
-    return [
-        finding(invented, "S3", never, is_unknown=is_hidden_before(F.col("wall_us"))),
-        finding(altered, "S4", "what {subscription} was handed as {event} is not what was published"),
-    ]
-
-
-def _against_subscribe(tables: Tables) -> list[DataFrame]:
-    """S3 by the subscriber's own order, in which no clock has a part."""
-    asked = _first_of(tables, Kind.SUBSCRIBE, "asked")
-    ended = _first_of(tables, Kind.UNSUBSCRIBE, "ended")
     delivered = _delivered(tables).select(*_RECORD)
-    beside = delivered.join(asked, "subscription", "left").join(ended, "subscription", "left")
-    is_foreign = F.col("process") != process_of(F.col("subscription"))
-    is_unasked = F.col("asked").isNull() & ~is_foreign
-    is_early = ~is_foreign & (F.col("asked") > F.col("sequence"))
-    is_late = ~is_foreign & (F.col("ended") < F.col("sequence"))
-    suspect = beside.where(is_foreign | is_unasked | is_early | is_late)
+    pair = ("event", "subscription")
+    times = delivered.repartition("event").groupBy(*pair).agg(F.count("*").alias("times"))
+    repeated = terms.settle(times.where(F.col("times") > 1))
+    last = F.max(F.struct("wall_us", "process", "sequence")).alias("last")
+    counted = delivered.join(repeated, [*pair]).groupBy(*pair, "times").agg(last)
+    text = "{event} was handed over %d times to {subscription}"
+    return finding(counted.select(*pair, "times", "last.*"), "S2", text, "times")
+
+
+def _wrong(tables: Tables, doubts: Doubts) -> DataFrame:
+    """S3 and S4. What was asked for goes by the subscriber's own order, in which no clock has a part."""
+    delivered = _delivered(tables).select(*_RECORD, "digest").repartition("event")
+    beside = delivered.join(_published(tables).hint("shuffle_hash"), "event", "left")
+    beside = beside.join(F.broadcast(_asked(tables)), "subscription", "left")
+    is_invented, is_own = F.col("is_published").isNull(), F.col("process") == process_of(F.col("subscription"))
+    is_altered = F.col("digest").isNull() | ~F.col("digest").eqNullSafe(F.col("published_digest"))
+    is_unasked = is_own & F.col("asked").isNull()
+    is_early, is_late = is_own & (F.col("asked") > F.col("sequence")), is_own & (F.col("ended") < F.col("sequence"))
+    # Few remain, and only of those is it asked what may be hidden.
+    suspect = beside.where(is_invented | is_altered | ~is_own | is_unasked | is_early | is_late)
+    suspect = doubts.with_hidden_of(suspect, process_of(F.col("event")))
     holed = tables.processes.select(F.col("process").alias("_holed"), has_holes().alias("has_holes"))
-    unasked = suspect.where(is_unasked).join(F.broadcast(holed), F.col("process") == F.col("_holed"), "left")
-    return [
-        _wrong(suspect, is_foreign, "{event} was handed over by {process}, which {subscription} does not belong to"),
-        finding(
-            unasked,
-            "S3",
-            "{event} was handed over to {subscription}, which nobody asked for",
-            is_unknown=F.col("has_holes"),
-        ),
-        _wrong(suspect, is_early, "{event} was handed over before {subscription} was asked for"),
-        _wrong(suspect, is_late, "{event} was handed over after {subscription} had been given up"),
-    ]
+    suspect = suspect.join(F.broadcast(holed), F.col("process") == F.col("_holed"), "left")
+    never = "{event} was handed over to {subscription}, but its publisher has no record of it"
+    other = "what {subscription} was handed as {event} is not what was published"
+    foreign = "{event} was handed over by {process}, which {subscription} does not belong to"
+    unasked = "{event} was handed over to {subscription}, which nobody asked for"
+    return faulty(
+        suspect,
+        [
+            Fault(is_invented, "S3", never, is_unknown=is_hidden_before(F.col("wall_us"))),
+            Fault(~is_invented & is_altered, "S4", other),
+            Fault(~is_own, "S3", foreign),
+            Fault(is_unasked, "S3", unasked, is_unknown=F.col("has_holes")),
+            Fault(is_early, "S3", "{event} was handed over before {subscription} was asked for"),
+            Fault(is_late, "S3", "{event} was handed over after {subscription} had been given up"),
+        ],
+    )
 
 
-def _wrong(suspect: DataFrame, is_wrong: Column, text: str) -> DataFrame:
-    return finding(suspect.where(is_wrong), "S3", text)
+def _published(tables: Tables) -> DataFrame:
+    published = tables.of(Kind.PUBLISH).where(F.col("event").isNotNull()).select("event", "digest").repartition("event")
+    digest = F.first("digest").alias("published_digest")
+    return published.groupBy("event").agg(digest, F.lit(True).alias("is_published"))
 
 
-def _first_of(tables: Tables, kind: Kind, name: str) -> DataFrame:
-    """Where in its process's order each subscription has its first record of a kind; few beside the deliveries."""
-    own = tables.of(kind).where(F.col("process") == process_of(F.col("subscription")))
-    return own.groupBy("subscription").agg(F.min("sequence").alias(name))
+def _asked(tables: Tables) -> DataFrame:
+    """Where in its process's order each subscription was first asked for, and given up; few beside the deliveries."""
+    own = tables.of(Kind.SUBSCRIBE, Kind.UNSUBSCRIBE).where(F.col("process") == process_of(F.col("subscription")))
+    is_asked = F.col("kind") == Kind.SUBSCRIBE.value
+    return own.groupBy("subscription").agg(
+        F.min(F.when(is_asked, F.col("sequence"))).alias("asked"),
+        F.min(F.when(~is_asked, F.col("sequence"))).alias("ended"),
+    )
 
 
 def _unwanted(tables: Tables, pairs: DataFrame) -> DataFrame:

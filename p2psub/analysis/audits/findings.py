@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
@@ -28,16 +28,45 @@ def finding(
     found: DataFrame, invariant: str, sentence: str, *columns: str | Column, is_unknown: Column | None = None
 ) -> DataFrame:
     """What is wrong with the rows of `found`; columns that it lacks stay empty."""
+    return found.select(*_said(invariant, sentence, columns, is_unknown), *_facts(found))
+
+
+class Fault(NamedTuple):
+    """One of several things that may be wrong with a row: where `is_so`, it is a finding like any other."""
+
+    is_so: Column
+    invariant: str
+    sentence: str
+    columns: tuple[str | Column, ...] = ()
+    is_unknown: Column | None = None
+
+
+def faulty(found: DataFrame, faults: Sequence[Fault]) -> DataFrame:
+    """All that is wrong with the rows of `found`, which are gone over once.
+
+    Found out one by one, each fault would read and join all of it again.
+    """
+    said = [
+        F.when(one.is_so, F.struct(*_said(one.invariant, one.sentence, one.columns, one.is_unknown))) for one in faults
+    ]
+    suspect = found.where(reduce(Column.__or__, (F.coalesce(one.is_so, F.lit(False)) for one in faults)))
+    return suspect.select(F.inline(F.array_compact(F.array(*said))), *_facts(found))
+
+
+def _said(invariant: str, sentence: str, columns: Sequence[str | Column], is_unknown: Column | None) -> list[Column]:
     verdict = F.lit(VIOLATED)
     if is_unknown is not None:
         verdict = F.when(F.coalesce(is_unknown, F.lit(False)), F.lit(UNKNOWN)).otherwise(verdict)
     text = F.format_string(sentence, *columns) if columns else F.lit(sentence)
-    facts = [
+    return [F.lit(invariant).alias("invariant"), verdict.alias("verdict"), text.alias("text")]
+
+
+def _facts(found: DataFrame) -> list[Column]:
+    return [
         (F.col(field.name) if field.name in found.columns else F.lit(None)).cast(field.dataType).alias(field.name)
         for field in VIOLATIONS.fields
         if field.name not in _SAID
     ]
-    return found.select(F.lit(invariant).alias("invariant"), verdict.alias("verdict"), text.alias("text"), *facts)
 
 
 def united(findings: Sequence[DataFrame]) -> DataFrame:

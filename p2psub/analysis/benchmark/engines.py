@@ -20,9 +20,9 @@ from p2psub.analysis.benchmark.ground import GROUND, GROUND_SUMMED
 from p2psub.analysis.benchmark.queries import MACROS, QUERIES
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts
-from p2psub.analysis.outputs import keep
+from p2psub.analysis.outputs import keep, settling
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
-from p2psub.analysis.session import open_session
+from p2psub.analysis.session import make_room_for, open_session
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
 
@@ -33,9 +33,6 @@ GROUND_OF_AUDITS: Final = "ground of audits"
 ANSWERS: Final = tuple(QUERIES)
 AUDITED: Final = (GROUND_OF_AUDITS, *(f"audit {name}" for name in AUDIT_QUERIES))
 """What can be asked, in this order. An audit is answered by how many findings there are of each kind."""
-
-_ROWS_PER_PARTITION: Final = 2_000_000
-"""Of a shuffle: what a task groups in memory without spilling."""
 
 
 class Engine(NamedTuple):
@@ -48,8 +45,8 @@ class Engine(NamedTuple):
 @contextmanager
 def spark_engine(path: Path, rows: int, threads: int, memory_mib: int) -> Iterator[Engine]:
     """Spark, on this machine."""
-    partitions = max(2 * threads, rows // _ROWS_PER_PARTITION)
-    spark = open_session(f"local[{threads}]", memory_mib=memory_mib, shuffle_partitions=partitions)
+    spark = open_session(f"local[{threads}]", memory_mib=memory_mib)
+    make_room_for(spark, rows)
     jvm = spark.sparkContext._jvm
     assert jvm is not None, "a session without JVM"
     yield Engine(_Spark(spark, path).ask, [os.getpid(), int(jvm.java.lang.ProcessHandle.current().pid())])
@@ -79,7 +76,7 @@ class _Spark:
 
     def _lay_ground(self) -> Any:
         acks = keep(acknowledged(self._tables), self._room / "acknowledged")
-        terms = Terms(acks=acks, doubts=Doubts.of(self._tables))
+        terms = Terms(acks=acks, doubts=Doubts.of(self._tables), settle=settling(self._room))
         self._terms = terms._replace(covered=keep(coverage(self._tables, terms), self._room / "covered"))
         return acks.agg(F.count("*"), F.sum("owed"), F.count("stored_us"), F.count("discharged_us"))
 
