@@ -2,8 +2,7 @@
 
 Counters, not sets. What is said of an event is grouped by event. What is said of a pair (event and subscription) is
 grouped by pair first, which makes one that was handed over twice, or has the same outcome at two owners, count once;
-then pairs are summed up by event. Both ways come together at the end: grouped in one, every pair would carry the sums
-of events, and cost half as much again.
+then pairs are summed up by event. Both come together at the end.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _accounted(tables: Tables) -> DataFrame:
 
 
 def _matched_by_counts(tables: Tables, let_go: DataFrame, terms: Terms) -> DataFrame:
-    # Where coverage misses nothing, no outcome is missing. It counts fewer: no outcome that ends nothing.
+    # Coverage counts no more pairs than have an outcome: where it misses none, none is missing here.
     covered = coverage(tables, terms) if terms.covered is None else terms.covered
     missing = terms.settle(covered.where(F.col("missing") > 0).select("event"))
     accounted = _accounted(tables).join(missing, "event", "left_semi").distinct()
