@@ -31,7 +31,7 @@ _SHUFFLE_PARTITIONS_OF_CLUSTER: Final = 200
 """Spark's own number; adaptive execution makes fewer of them where there is less to do."""
 _ROWS_PER_PARTITION: Final = 1_000_000
 _BYTES_PER_PARTITION: Final = 16 << 20
-"""What one task groups or sorts: so much stays in memory, and near the processor; much less is not worth a task."""
+"""What one task groups or sorts, at most: so much stays in memory, and near the processor."""
 _CLUSTER: Final = "spark://"
 _MASTER: Final = re.compile(r"local(\[(\*|[1-9]\d*)\])?|spark://.+")
 _ANSWER_S_MAX: Final = 10.0

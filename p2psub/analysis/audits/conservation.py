@@ -28,12 +28,13 @@ REMEMBER_BEATS = 120
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """What came in and cannot be told apart, and what went out and cannot be found."""
-    doubts, let_go = terms.doubts_of(tables), debts(terms.acks_of(tables)).where(F.col("discharged_us").isNotNull())
+    terms = terms._replace(acks=terms.acks_of(tables), doubts=terms.doubts_of(tables))
+    let_go = debts(terms.acks_of(tables)).where(F.col("discharged_us").isNotNull())
     if terms.pairs is None:
         matched = _matched_by_counts(tables, let_go, terms)
     else:
-        matched = _matched_pairs(tables, let_go, terms.pairs, doubts)
-    return united([*_received(tables, terms), matched, _untrue(tables, doubts)])
+        matched = _matched_pairs(tables, let_go, terms.pairs, terms.doubts_of(tables))
+    return united([*_received(tables, terms), matched, _untrue(tables, terms)])
 
 
 def _received(tables: Tables, terms: Terms) -> list[DataFrame]:
@@ -87,7 +88,7 @@ def _accounted(tables: Tables) -> DataFrame:
 
 
 def _matched_by_counts(tables: Tables, let_go: DataFrame, terms: Terms) -> DataFrame:
-    # Coverage counts no more pairs than have an outcome: where it misses none, none is missing here.
+    # Coverage counts no pair that was not handed over and has no outcome: where it misses none, none is missing here.
     covered = coverage(tables, terms) if terms.covered is None else terms.covered
     missing = terms.settle(covered.where(F.col("missing") > 0).select("event"))
     accounted = _accounted(tables).join(missing, "event", "left_semi").distinct()
@@ -111,21 +112,21 @@ def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: 
     return finding(doubts.with_hidden_in_ring(beside), "conservation", text, is_unknown=is_unknown)
 
 
-def _untrue(tables: Tables, doubts: Doubts) -> DataFrame:
+def _untrue(tables: Tables, terms: Terms) -> DataFrame:
     """One finding per pair, at the last who was told."""
+    pair = ("event", "subscription")
     is_told = (F.col("reason") == Outcome.DELIVERED.value) & F.col("event").isNotNull()
-    told = tables.of(Kind.OUTCOME).where(is_told).select("event", "subscription", "process", "sequence", "wall_us")
+    told = tables.of(Kind.OUTCOME).where(is_told).select(*pair, "process", "sequence", "wall_us")
     # Those who gave up, or held back to the end, say so of what they never handed over.
     ended = tables.of(Kind.UNSUBSCRIBE).select("subscription").unionByName(unanswered(tables))
-    told = told.join(F.broadcast(ended), "subscription", "left_anti").repartition("event")
-    given = (
-        tables.of(Kind.DELIVER).where(F.col("event").isNotNull()).select("event", "subscription").repartition("event")
-    )
-    untrue = told.join(given.hint("shuffle_hash"), ["event", "subscription"], "left_anti").groupBy(
-        "event", "subscription"
-    )
-    last = untrue.agg(F.max(F.struct("wall_us", "process", "sequence")).alias("last"))
-    beside = doubts.with_hidden_of(last.select("event", "subscription", "last.*"), process_of(F.col("subscription")))
+    told = told.join(F.broadcast(ended), "subscription", "left_anti")
+    given = tables.of(Kind.DELIVER).where(F.col("event").isNotNull()).select(*pair, F.lit(True).alias("is_given"))
+    both = given.unionByName(told.select(*pair, F.lit(False).alias("is_given"))).repartition("event")
+    pairs = both.groupBy(*pair).agg(F.max("is_given").alias("is_given"))
+    untrue = terms.settle(pairs.where(~F.col("is_given")).select(*pair))
+    last = F.max(F.struct("wall_us", "process", "sequence")).alias("last")
+    shown = told.join(untrue, [*pair], "left_semi").groupBy(*pair).agg(last).select(*pair, "last.*")
+    beside = terms.doubts_of(tables).with_hidden_of(shown, process_of(F.col("subscription")))
     is_unknown = is_hidden_after(F.lit(ALWAYS_US))
     text = "{process} was told that {event} was delivered to {subscription}, but nobody handed it over"
     return finding(beside, "conservation", text, is_unknown=is_unknown)

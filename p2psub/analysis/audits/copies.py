@@ -34,6 +34,7 @@ SEEN_BEATS = 600
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Acknowledgements without their copies, and events that nobody holds any more."""
+    terms = terms._replace(acks=terms.acks_of(tables), doubts=terms.doubts_of(tables))
     shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
     acked = terms.acks_of(tables).withColumns({name: F.col(column) for name, column in shown.items()})
     stated = _stated(tables, acked, terms.doubts_of(tables))

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audits.findings import Fault, faulty, finding, united
-from p2psub.analysis.doubts import Doubts, has_holes, is_hidden_before
+from p2psub.analysis.doubts import has_holes, is_hidden_before
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
@@ -21,7 +21,7 @@ _RECORD = ("event", "subscription", "process", "sequence", "wall_us")
 
 def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """Deliveries that should not have been, or not so."""
-    found = [_twice(tables, terms), _wrong(tables, terms.doubts_of(tables))]
+    found = [_twice(tables, terms), _wrong(tables, terms)]
     if terms.pairs is not None:
         found.append(_unwanted(tables, terms.pairs))
     return united(found)
@@ -44,18 +44,18 @@ def _twice(tables: Tables, terms: Terms) -> DataFrame:
     return finding(counted.select(*pair, "times", "last.*"), "S2", text, "times")
 
 
-def _wrong(tables: Tables, doubts: Doubts) -> DataFrame:
+def _wrong(tables: Tables, terms: Terms) -> DataFrame:
     """S3 and S4. What was asked for goes by the subscriber's own order, in which no clock has a part."""
     delivered = _delivered(tables).select(*_RECORD, "digest").repartition("event")
     beside = delivered.join(_published(tables).hint("shuffle_hash"), "event", "left")
-    beside = beside.join(F.broadcast(_asked(tables)), "subscription", "left")
+    beside = beside.join(terms.settle(_asked(tables)), "subscription", "left")
     is_invented, is_own = F.col("is_published").isNull(), F.col("process") == process_of(F.col("subscription"))
     is_altered = F.col("digest").isNull() | ~F.col("digest").eqNullSafe(F.col("published_digest"))
     is_unasked = is_own & F.col("asked").isNull()
     is_early, is_late = is_own & (F.col("asked") > F.col("sequence")), is_own & (F.col("ended") < F.col("sequence"))
     # Few remain, and only of those is it asked what may be hidden.
     suspect = beside.where(is_invented | is_altered | ~is_own | is_unasked | is_early | is_late)
-    suspect = doubts.with_hidden_of(suspect, process_of(F.col("event")))
+    suspect = terms.doubts_of(tables).with_hidden_of(suspect, process_of(F.col("event")))
     holed = tables.processes.select(F.col("process").alias("_holed"), has_holes().alias("has_holes"))
     suspect = suspect.join(F.broadcast(holed), F.col("process") == F.col("_holed"), "left")
     never = "{event} was handed over to {subscription}, but its publisher has no record of it"
