@@ -25,7 +25,7 @@ from p2psub.analysis.java import Java, find_java, write_shim
 from p2psub.runtime.refusals import Refusal
 
 LOOPBACK: Final = "127.0.0.1"
-SHUFFLE_PARTITIONS: Final = 4
+_SHUFFLE_PARTITIONS: Final = 4
 """Enough for a laptop; adaptive execution splits what is skewed."""
 _SHUFFLE_PARTITIONS_OF_CLUSTER: Final = 200
 """Spark's own number; adaptive execution makes fewer of them where there is less to do."""
@@ -106,7 +106,7 @@ def open_session(
     _set_environment(write_shim(java, home / "java"), host)
     options = _java_options(home, quick)
     is_cluster = master.startswith(_CLUSTER)
-    partitions = _SHUFFLE_PARTITIONS_OF_CLUSTER if is_cluster else SHUFFLE_PARTITIONS
+    partitions = _SHUFFLE_PARTITIONS_OF_CLUSTER if is_cluster else _SHUFFLE_PARTITIONS
     of_executors = _QUICK if quick else ""
     builder = SparkSession.builder.appName("p2psub").master(master)
     for name, value in {

@@ -33,6 +33,11 @@ SUMS: Final = ("expected", "delivered", "ended", "missing", *_CLASSES)
 """What adds up over events."""
 
 
+def covered(tables: Tables, terms: Terms) -> DataFrame:
+    """Coverage as it was kept, or else asked for now."""
+    return coverage(tables, terms) if terms.covered is None else terms.covered
+
+
 def coverage(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     """One row per event.
 

@@ -89,7 +89,9 @@ def _told(tables: Tables) -> DataFrame:
     Kind and promise share a column: so both who ask for it take all columns, and it travels once.
     """
     named = F.coalesce("guarantee", F.when(F.col("kind") == Kind.MATCH.value, F.col("reason")))
-    promise = F.when(named == Guarantee.EFFECTIVELY_ONCE.value, 2).when(named.isNotNull(), 1).otherwise(0)
+    none, at_most_once, effectively_once = range(len(_PROMISES))
+    is_promised = named == Guarantee.EFFECTIVELY_ONCE.value
+    promise = F.when(is_promised, effectively_once).when(named.isNotNull(), at_most_once).otherwise(none)
     kind = _number_of_kind() * len(_PROMISES)
     told = tables.of(*_OF_EVENTS).where(F.col("event").isNotNull())
     return told.select("event", "wall_us", "count", (kind + promise).alias("what")).repartition("event")

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.casts import REPEATED
-from p2psub.analysis.answers.coverage import coverage
+from p2psub.analysis.answers.coverage import covered
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, unanswered
 from p2psub.analysis.doubts import ALWAYS_US, Doubts, has_holes, is_hidden_after
@@ -89,8 +89,7 @@ def _accounted(tables: Tables) -> DataFrame:
 
 def _matched_by_counts(tables: Tables, let_go: DataFrame, terms: Terms) -> DataFrame:
     # Coverage counts no pair that was not handed over and has no outcome: where it misses none, none is missing here.
-    covered = coverage(tables, terms) if terms.covered is None else terms.covered
-    missing = terms.settle(covered.where(F.col("missing") > 0).select("event"))
+    missing = terms.settle(covered(tables, terms).where(F.col("missing") > 0).select("event"))
     accounted = _accounted(tables).join(missing, "event", "left_semi").distinct()
     counted = accounted.groupBy("event").agg(F.count("*").alias("known"))
     beside = let_go.join(missing, "event", "left_semi").join(counted, "event", "left").fillna(0, ["known"])

@@ -56,7 +56,7 @@ def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
     never = "{event} was acknowledged, but no owner had stored it"
     silent = "{event} was acknowledged without saying how many copies there are"
     return faulty(
-        doubts.with_hidden_in_ring(anywhere.drop("hidden_from_us", "hidden_until_us")),
+        doubts.with_hidden_in_ring(anywhere),
         [
             Fault(is_short, "S5", fewer, ("copies", "durable"), is_unknown=_is_hidden()),
             Fault(~is_stored, "S5", never, is_unknown=F.col("is_unheard")),

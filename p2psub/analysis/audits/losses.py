@@ -19,7 +19,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.answers.coverage import coverage
+from p2psub.analysis.answers.coverage import covered
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
 from p2psub.analysis.doubts import Doubts, is_hidden_after
@@ -36,15 +36,14 @@ def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     terms = terms._replace(acks=terms.acks_of(tables), doubts=terms.doubts_of(tables))
     owed, doubts = debts(terms.acks_of(tables)), terms.doubts_of(tables)
     if terms.pairs is None:
-        covered = coverage(tables, terms) if terms.covered is None else terms.covered
-        return united([_lost_by_counts(covered, owed), _outcomes(tables)])
+        return united([_lost_by_counts(covered(tables, terms), owed), _outcomes(tables)])
     lost = _lost_pairs(tables, owed, terms.pairs, doubts)
     return united([lost, _missed_by_stable(tables, owed, terms.pairs, doubts), _outcomes(tables)])
 
 
-def _lost_by_counts(covered: DataFrame, debts: DataFrame) -> DataFrame:
+def _lost_by_counts(known: DataFrame, debts: DataFrame) -> DataFrame:
     reached = (F.col("delivered") + F.col("ended")).alias("reached")
-    short = covered.where((F.col("lost") > 0) | (F.col("unknown") > 0)).select("event", "unknown", reached)
+    short = known.where((F.col("lost") > 0) | (F.col("unknown") > 0)).select("event", "unknown", reached)
     text = "{event}, stored by {process}, was owed to %d subscriptions and is accounted for at %d"
     return finding(short.join(debts, "event"), "S1", text, "owed", "reached", is_unknown=F.col("unknown") > 0)
 
