@@ -20,12 +20,12 @@ from bootstrap.authority import Authority
 from p2psub.errors import PeerFault
 from p2psub.identity.certificates import Passport
 from p2psub.identity.enrolment import (
-    EnrolAsk,
     EnrolGrant,
     EnrolmentMessage,
     EnrolmentRefused,
     EnrolRefused,
-    RenewAsk,
+    EnrolRequest,
+    RenewRequest,
 )
 from p2psub.model.ids import Contact
 from p2psub.runtime.enrolling import Dialogue
@@ -51,7 +51,7 @@ class Desk:
         """Hear one request and answer it; a PeerFault if it is none."""
         dialogue = Dialogue(stream, ASK_BYTES_MAX)
         asked = await dialogue.hear()
-        passport = passport_of(stream, credentials) if isinstance(asked, RenewAsk) else None
+        passport = passport_of(stream, credentials) if isinstance(asked, RenewRequest) else None
         await dialogue.say(await self._answer(asked, passport))
 
     async def consult(self, work: Callable[[], T]) -> T:
@@ -74,9 +74,9 @@ class Desk:
 
     def _grant(self, asked: EnrolmentMessage, passport: Passport | None) -> EnrolGrant:
         authority, now_s = self._authority, time.time()
-        if isinstance(asked, EnrolAsk):
+        if isinstance(asked, EnrolRequest):
             issued = authority.enrol(asked.token, asked.csr, now_s)
-        elif isinstance(asked, RenewAsk) and passport is not None:
+        elif isinstance(asked, RenewRequest) and passport is not None:
             issued = authority.renew(passport, asked.csr, now_s)
         else:
             raise PeerFault(f"somebody at the desk said {type(asked).__name__}")

@@ -12,8 +12,8 @@ from p2psub.config import NodeConfig
 from p2psub.model.effects import DenyCommand, Effect, Input, LinkLost, LinkReady, LinkUp, Received
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros
-from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
-from p2psub.model.messages.denials import DenyOffer, DenySay
+from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
+from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.model.step import Step
 from p2psub.node.egress import Egress
@@ -40,7 +40,7 @@ class RegistryCore:
         rng: Random,
         *,
         founding_from_us: Micros | None = None,
-        denials: DenySay | None = None,
+        denials: DenyResponse | None = None,
     ) -> None:
         self._step = Step(me, incarnation, rng)
         self._egress = Egress(self._step, config.egress, FirstComeFirstServed)
@@ -76,15 +76,15 @@ class RegistryCore:
         return self._step.close()
 
     def _hear(self, peer: Contact, message: object) -> None:
-        if isinstance(message, DirectorySay):
+        if isinstance(message, DirectoryResponse):
             self._directory.merge(message.entries)
             told = Directory()
             told.merge(message.entries)
             if told.digest != self._directory.digest:
                 # Clusters that were apart find each other here.
-                self._step.send(peer, DirectorySay(self._directory.entries()))
-        elif isinstance(message, DirectoryAsk):
-            self._step.send(peer, DirectorySay(self._directory.entries(), self._may_found(peer.id)))
+                self._step.send(peer, DirectoryResponse(self._directory.entries()))
+        elif isinstance(message, DirectoryRequest):
+            self._step.send(peer, DirectoryResponse(self._directory.entries(), self._may_found(peer.id)))
         elif isinstance(message, DenyOffer):
             self._denials.on_offer(peer, message)
         elif isinstance(message, Ping):
@@ -94,7 +94,7 @@ class RegistryCore:
         starts = self._founding_from_us
         if starts is None or self._step.now < starts or self._directory.entries():
             return False
-        # Asking again earns no more time: whoever may not rule, or will not, would keep everybody else from it.
+        # Asking again earns no more time: whoever may not lead, or will not, would keep everybody else from it.
         if self._founder is None or self._step.now >= self._founder[1]:
             self._founder = (peer, Micros(self._step.now + FOUNDING_US))
         return self._founder[0] == peer

@@ -100,7 +100,7 @@ class Service:
     def _appoint_myself(self, address: str) -> Enrolment:
         """The bootstrap is a node too, one without rights."""
         authority = self._authority
-        issued = authority.appoint(self._state.key().csr(), Rights((), (), may_rule=False), time.time())
+        issued = authority.appoint(self._state.key().csr(), Rights((), (), may_lead=False), time.time())
         me = Contact(issued.passport.id, address)
         return Enrolment(
             authority.overlay, EnrolGrant(issued.certificate_der, authority.ca_der, me, authority.deny_list())

@@ -112,9 +112,9 @@ class PubSubConfig:
     """An unanswered publish or keep is sent again after this time."""
     redeliver_ticks: Ticks = 12
     """An undischarged event is routed again after this time."""
-    horizon_us: Span = Micros(3600 * SECOND_US)
+    undelivered_ttl_us: Span = Micros(3600 * SECOND_US)
     """How long an undelivered event is kept, and ids are remembered against duplicates."""
-    horizon_margin_us: Span = Micros(60 * SECOND_US)
+    undelivered_ttl_margin_us: Span = Micros(60 * SECOND_US)
     """How much longer receivers remember than owners retry."""
     spool_bytes_max: Bytes = 64 * 1024 * 1024
     """Undelivered bytes kept for one target cluster."""

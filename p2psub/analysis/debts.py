@@ -33,7 +33,7 @@ def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
 
     began_us       when it was published: nothing that became of it is older. 0 if no record says so
     owed           how many subscriptions the storing counted; without one, how many the acknowledgement repeats
-    discharged_us  when an owner first let go of a deed with as many matches: another deed of the event is another debt
+    discharged_us  when an owner first let go of an owed event with as many matches; with others it is another debt
     guarantee      of the `store`, else of the `publish`
 
     Many ask for this: it is worth keeping.
@@ -41,15 +41,15 @@ def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
     if of is not None:
         tables = tables._replace(records=tables.records.join(F.broadcast(of), "event", "left_semi"))
     behind = F.struct(
-        F.max(F.when(_is_store() & _is_before(), F.struct(_is_named(), "deed"))).alias("best"),
+        F.max(F.when(_is_store() & _is_before(), F.struct(_is_named(), "owed_event"))).alias("best"),
         (F.col("count") == F.min("ack.count")).alias("is_repeated"),
-        F.min(F.when(~_is_store(), F.col("deed.wall_us"))).alias("discharged_us"),
+        F.min(F.when(~_is_store(), F.col("owed_event.wall_us"))).alias("discharged_us"),
     )
     by_count = _acks(tables).join(_deeds(tables).hint("shuffle_hash"), "event", "left").groupBy("event", "count")
     known = by_count.agg(F.min("ack").alias("ack"), F.min("said").alias("said"), behind.alias("behind"))
     one = known.groupBy("event").agg(F.min("ack").alias("ack"), F.min("said").alias("said"), F.max("behind").alias("b"))
-    store, is_stored = F.col("b.best.deed"), F.col("b.best").isNotNull()
-    is_known_deed = is_stored | F.col("b.is_repeated")
+    store, is_stored = F.col("b.best.owed_event"), F.col("b.best").isNotNull()
+    is_known_owed_event = is_stored | F.col("b.is_repeated")
     return one.select(
         "event",
         F.coalesce("said.wall_us", F.lit(ALWAYS_US)).alias("began_us"),
@@ -64,7 +64,7 @@ def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
         F.coalesce(store["count"], F.col("ack.count")).alias("owed"),
         store["cluster"].alias("cluster"),
         F.coalesce(store["guarantee"], F.col("said.guarantee")).alias("guarantee"),
-        F.when(is_known_deed, F.col("b.discharged_us")).alias("discharged_us"),
+        F.when(is_known_owed_event, F.col("b.discharged_us")).alias("discharged_us"),
     )
 
 
@@ -82,8 +82,10 @@ def _acks(tables: Tables) -> DataFrame:
 
 def _deeds(tables: Tables) -> DataFrame:
     """What owners said of each event: that they are responsible, and that they let go."""
-    deeds = tables.of(Kind.STORE, Kind.DISCHARGE)
-    return deeds.select("event", "kind", "node", "count", F.struct(*_STORE).alias("deed")).repartition("event")
+    owed_events = tables.of(Kind.STORE, Kind.DISCHARGE)
+    return owed_events.select("event", "kind", "node", "count", F.struct(*_STORE).alias("owed_event")).repartition(
+        "event"
+    )
 
 
 def _is_store() -> Column:
@@ -91,7 +93,7 @@ def _is_store() -> Column:
 
 
 def _is_before() -> Column:
-    return F.struct("deed.wall_us", "deed.ticks") <= F.struct("ack.wall_us", "ack.ticks")
+    return F.struct("owed_event.wall_us", "owed_event.ticks") <= F.struct("ack.wall_us", "ack.ticks")
 
 
 def _is_named() -> Column:

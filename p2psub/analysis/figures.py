@@ -14,9 +14,9 @@ from p2psub.analysis.answers.coverage import SUMS, coverage, coverage_totals
 from p2psub.analysis.answers.duplicates import duplicate_totals
 from p2psub.analysis.answers.latency import ALL, latency
 from p2psub.analysis.asking import ask_at_once
+from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import Terms
 from p2psub.model.records import UNTRACED, Kind
 
 
@@ -101,8 +101,8 @@ def _judged(tables: Tables, known: Mapping[str, DataFrame]) -> dict[str, DataFra
     """The answers that need to know where the trace is silent, which is found out once."""
     if {"coverage", "casts"} <= known.keys():
         return {}
-    terms = Terms(doubts=Doubts.of(tables))
-    return {"coverage": coverage(tables, terms), "casts": casts(tables, terms)}
+    context = AuditContext(doubts=Doubts.of(tables))
+    return {"coverage": coverage(tables, context), "casts": casts(tables, context)}
 
 
 def _overall(took: DataFrame) -> DataFrame:

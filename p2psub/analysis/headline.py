@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.compacting import Compacted
 from p2psub.analysis.figures import figures
-from p2psub.analysis.reigns import reigns
+from p2psub.analysis.terms import terms
 
 SKIPPED_NAMED: Final = 25
 """The first; the table has all."""
@@ -30,7 +30,7 @@ def headline(compacted: Compacted, known: Mapping[str, DataFrame] = MappingProxy
     ).collect()[0]
     return {
         **msgspec.to_builtins(figures(tables, known)),
-        "failovers": count_failovers(known["timeline"] if "timeline" in known else reigns(tables)),
+        "failovers": count_failovers(known["timeline"] if "timeline" in known else terms(tables)),
         "rows": compacted.rows,
         "files": compacted.files,
         "files_repeated": compacted.repeated,
@@ -41,7 +41,7 @@ def headline(compacted: Compacted, known: Mapping[str, DataFrame] = MappingProxy
 
 
 def count_failovers(rule: DataFrame) -> int:
-    """How often a cluster got another peer for its super-node; reigns are few.
+    """How often a cluster got another peer for its super-node; terms are few.
 
     Founders of one cluster that meet have the same counter: that all but one give way is no failover.
     """

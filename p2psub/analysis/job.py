@@ -17,6 +17,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from p2psub.analysis.asking import ask_at_once
+from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits.catalogue import AUDITS, Audit
 from p2psub.analysis.audits.findings import told
 from p2psub.analysis.compacting import Compacted, compact, open_compacted
@@ -36,7 +37,6 @@ from p2psub.analysis.settings import Settings
 from p2psub.analysis.sources import find_sources
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.telling import Tell
-from p2psub.analysis.terms import Terms
 from p2psub.analysis.verdicts import gather_verdicts
 
 Answers = dict[str, DataFrame]
@@ -120,7 +120,7 @@ def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
     apart = partings(tables, settings)
     pairs = keep(rematch(tables, acks, apart), room / "pairs") if orders.is_rematched else None
     doubts = Doubts.of(tables)
-    terms = Terms(
+    context = AuditContext(
         pairs,
         orders.d_diff_us,
         settings=settings,
@@ -130,14 +130,14 @@ def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
         settle=settling(room),
     )
     first: Work = {
-        FIRST.name: partial(FIRST.answer, tables, terms),
-        **{one.name: partial(_named_answer, one, tables, terms) for one in QUESTIONS if one.after is None},
+        FIRST.name: partial(FIRST.answer, tables, context),
+        **{one.name: partial(_named_answer, one, tables, context) for one in QUESTIONS if one.after is None},
     }
     kept = _keep_all(first, room, tell)
-    terms = terms._replace(covered=kept[FIRST.name])
+    context = context._replace(covered=kept[FIRST.name])
     then: Work = {
-        **{one.name: partial(_named_answer, one, tables, terms, kept[one.after]) for one in QUESTIONS if one.after},
-        **{_room_of(audit): partial(audit.find, tables, terms) for audit in AUDITS},
+        **{one.name: partial(_named_answer, one, tables, context, kept[one.after]) for one in QUESTIONS if one.after},
+        **{_room_of(audit): partial(audit.find, tables, context) for audit in AUDITS},
     }
     return kept | _keep_all(then, room, tell)
 
@@ -155,8 +155,8 @@ def _kept(answer: Callable[[], DataFrame], path: Path) -> DataFrame:
     return keep(answer(), path)
 
 
-def _named_answer(question: Question, tables: Tables, terms: Terms, *known: DataFrame) -> DataFrame:
-    return named(tables, question.answer(tables, *known, *([terms] if question.is_judging else [])))
+def _named_answer(question: Question, tables: Tables, context: AuditContext, *known: DataFrame) -> DataFrame:
+    return named(tables, question.answer(tables, *known, *([context] if question.is_judging else [])))
 
 
 def _room_of(audit: Audit) -> str:

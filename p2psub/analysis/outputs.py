@@ -53,7 +53,7 @@ def keep(frame: DataFrame, path: Path) -> DataFrame:
 
 
 def settling(room: Path) -> Callable[[DataFrame], DataFrame]:
-    """For `Terms.settle`: each frame is kept under a name of its own."""
+    """For `AuditContext.settle`: each frame is kept under a name of its own."""
     numbers = itertools.count()
     return lambda frame: keep(frame, room / f"settled-{next(numbers)}")
 

@@ -1,6 +1,6 @@
 """When the overlay was in parts, by what super-nodes wrote: what was said then speaks for one part alone.
 
-    two reigns of one cluster    each side of a cut ring has its own super-node
+    two terms of one cluster    each side of a cut ring has its own super-node
     a cluster is given up        by the directory of another, while it has a super-node all the same
 
 A cut that is over sooner shows nowhere: nobody took anybody for gone.
@@ -13,14 +13,14 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.reigns import reigns
 from p2psub.analysis.settings import Settings
 from p2psub.analysis.tables import Tables
+from p2psub.analysis.terms import terms
 from p2psub.model.places import Standing
 from p2psub.model.records import Kind
 
 NOTICING_BEATS: Final = 8
-"""How long before a second reign began the ring may have been cut already: a failover takes as long."""
+"""How long before a second term began the ring may have been cut already: a failover takes as long."""
 GIVING_UP_BEATS: Final = 60
 """How long a cluster is silent before it is given up (`CubeConfig.lost_after_ticks`)."""
 MENDING_BEATS: Final = 20
@@ -37,8 +37,8 @@ class Parting(NamedTuple):
 
 
 def partings(tables: Tables, settings: Settings) -> list[Parting]:
-    """All of them in order, none touching another. Collected: reigns and clusters that are given up are few."""
-    found = [*_of_reigns(tables, settings), *_of_directories(tables, settings)]
+    """All of them in order, none touching another. Collected: terms and clusters that are given up are few."""
+    found = [*_of_terms(tables, settings), *_of_directories(tables, settings)]
     apart: list[Parting] = []
     for parting in sorted(found):
         if apart and parting.from_us <= apart[-1].until_us:
@@ -62,9 +62,9 @@ def with_whole_again(frame: DataFrame, apart: list[Parting], at_us: Column) -> D
     return frame.join(F.broadcast(spans), is_inside, "left").drop("_from_us")
 
 
-def _of_reigns(tables: Tables, settings: Settings) -> list[Parting]:
+def _of_terms(tables: Tables, settings: Settings) -> list[Parting]:
     spans: dict[str, list[tuple[int, int]]] = {}
-    for row in reigns(tables).collect():
+    for row in terms(tables).collect():
         spans.setdefault(row.cluster, []).append((row.began_us, row.ended_us))
     found: list[Parting] = []
     for several in spans.values():
@@ -82,9 +82,9 @@ def _of_directories(tables: Tables, settings: Settings) -> list[Parting]:
     own = Window.partitionBy("process", "cluster").orderBy("sequence")
     told = told.withColumn("next_us", F.coalesce(F.lead("wall_us").over(own), F.col("last_us")))
     given_up = told.where(~F.col("reason").startswith(Standing.PRESENT.value))
-    ruled = reigns(tables).select("cluster", "began_us", "ended_us")
+    led = terms(tables).select("cluster", "began_us", "ended_us")
     from_us, until_us = F.greatest("wall_us", "began_us"), F.least("next_us", "ended_us")
-    both = given_up.join(F.broadcast(ruled), "cluster").select(from_us.alias("from_us"), until_us.alias("until_us"))
+    both = given_up.join(F.broadcast(led), "cluster").select(from_us.alias("from_us"), until_us.alias("until_us"))
     both = both.where(F.col("until_us") - F.col("from_us") > settings.beats(PASSING_BEATS)).distinct()
     earlier_us = settings.beats(GIVING_UP_BEATS + NOTICING_BEATS)
     mending_us = settings.beats(MENDING_BEATS)

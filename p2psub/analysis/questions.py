@@ -27,7 +27,7 @@ class Question(NamedTuple):
     answer: Callable[..., DataFrame]
     after: str | None = None
     is_judging: bool = False
-    """Whether it must know where the trace is silent, and is told the terms."""
+    """Whether it must know where the trace is silent, and is told the context."""
 
 
 COVERED: Final = "covered"

@@ -35,7 +35,7 @@ from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.settings import Settings
 from p2psub.analysis.tables import Tables
 from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
-from p2psub.model.changes import ChangeNumber, Stream, Vector
+from p2psub.model.changes import ChangeNumber, LogId, Vector
 from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, pinned_topics
 from p2psub.model.records import Kind
 from p2psub.runtime.trace_files import decode_part
@@ -55,7 +55,7 @@ PAIRS: Final = StructType(
 class Numbered(NamedTuple):
     """One numbered change of a subscription."""
 
-    stream: Stream
+    stream: LogId
     n: int
     version: int
     is_active: bool
@@ -167,7 +167,7 @@ def _is_stable(wanted: Wanted, published_us: int | None, acked_us: int) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
-def _numbers_of(vector: str) -> dict[Stream, int]:
+def _numbers_of(vector: str) -> dict[LogId, int]:
     return dict(decode_part(vector, Vector))
 
 

@@ -142,7 +142,7 @@ class Casts:
         return self._summary(open_cast)
 
     def abandon(self) -> None:
-        """We rule no more: whoever waits for us must ask our successor."""
+        """We lead no more: whoever waits for us must ask our successor."""
         for cast in self._open.values():
             for parent in cast.parents.values():
                 self._step.send(parent, CastRefused(cast.id, cast.subcube, self._directory.entries()))

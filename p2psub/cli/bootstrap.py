@@ -173,7 +173,7 @@ def _picture(record: TokenRecord) -> dict[str, object]:
         "expires": None if record.expires_s is None else datetime.fromtimestamp(record.expires_s, UTC).isoformat(),
         "publish": list(record.rights.publish),
         "subscribe": list(record.rights.subscribe),
-        "super_node": record.rights.may_rule,
+        "super_node": record.rights.may_lead,
         "note": record.note,
     }
 

@@ -13,13 +13,13 @@ import msgspec
 from p2psub.cli.whereabouts import BadUsage, NoPeer, Whereabouts
 from p2psub.runtime.control.bodies import (
     NDJSON,
-    AdvertiseAsk,
+    AdvertiseRequest,
     OutcomeSay,
     Problem,
     ProblemSay,
-    PublishAsk,
+    PublishRequest,
     StreamLine,
-    SubscribeAsk,
+    SubscribeRequest,
 )
 from p2psub.runtime.control.pages import (
     AdvertisementsPage,
@@ -107,7 +107,7 @@ class ControlClient:
     def advertisements(self) -> AdvertisementsPage:
         return self._look("/adsz", AdvertisementsPage)
 
-    def publish(self, ask: PublishAsk) -> OutcomeSay:
+    def publish(self, ask: PublishRequest) -> OutcomeSay:
         """Publish one event; returns when the overlay is responsible for it."""
         content = msgspec.json.encode(ask)
         with self._reaching():
@@ -129,9 +129,9 @@ class ControlClient:
                 yield said.error or OutcomeSay(event=said.event, copies=said.copies, matched=said.matched)
 
     @contextmanager
-    def hold(self, ask: SubscribeAsk | AdvertiseAsk) -> Iterator[Held]:
+    def hold(self, ask: SubscribeRequest | AdvertiseRequest) -> Iterator[Held]:
         """Hold a subscription, or an advertisement, while the block runs."""
-        path = "/v1/subscriptions" if isinstance(ask, SubscribeAsk) else "/v1/advertisements"
+        path = "/v1/subscriptions" if isinstance(ask, SubscribeRequest) else "/v1/advertisements"
         content = msgspec.json.encode(ask)
         with self._reaching(), self._http.stream("POST", path, content=content, timeout=None) as answer:
             if answer.is_error:

@@ -29,7 +29,7 @@ _NOBODY = EventId(NodeId(Place(bytes(20))), 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What there is to say of a filter; `matches` and `why` (term by term) only with an event."""
+    """What there is to say of a filter; `matches` and `why` (conjunction by conjunction) only with an event."""
 
     normal_form: str
     key: list[str]
@@ -57,7 +57,7 @@ def check_filter(
         key=list(pinned_topics(wanted)),
         cost=_cost(wanted),
         matches=None if happened is None else matches(wanted, happened),
-        why=[] if happened is None else [_verdict(term, happened) for term in wanted.terms],
+        why=[] if happened is None else [_verdict(conjunction, happened) for conjunction in wanted.conjunctions],
     )
     if as_json:
         print(json.dumps({"ok": True, **dataclasses.asdict(found)}))
@@ -72,7 +72,7 @@ def _params(given: str | None) -> dict[str, object]:
 
 def _event(given: str, wanted: Filter) -> Event:
     """An event as JSON: a list is a set, and text is a date where the filter compares with one."""
-    dated = {p.attribute for term in wanted.terms for p in term if isinstance(p.constant, Moment)}
+    dated = {p.attribute for conjunction in wanted.conjunctions for p in conjunction if isinstance(p.constant, Moment)}
     plain: dict[str, object] = {}
     for name, value in _object("--event", given).items():
         if isinstance(value, list):
@@ -106,20 +106,25 @@ def _is_date(text: str) -> bool:
 
 
 def _cost(wanted: Filter) -> dict[str, int]:
-    predicates = [predicate for term in wanted.terms for predicate in term]
+    predicates = [predicate for conjunction in wanted.conjunctions for predicate in conjunction]
     scans = sum(predicate.operator in _SCANS for predicate in predicates)
-    return {"terms": len(wanted.terms), "predicates": len(predicates), "scans": scans, "bytes": wanted.weight}
+    return {
+        "conjunctions": len(wanted.conjunctions),
+        "predicates": len(predicates),
+        "scans": scans,
+        "bytes": wanted.weight,
+    }
 
 
-def _verdict(term: tuple[Predicate, ...], happened: Event) -> str:
+def _verdict(conjunction: tuple[Predicate, ...], happened: Event) -> str:
     """Why a conjunction holds or not, by its first predicate that does not."""
-    for predicate in term:
+    for predicate in conjunction:
         if not matches(Filter(((predicate,),)), happened):
             value = content_of(happened).get(predicate.attribute)
             is_false = matches(normal_form(negated(predicate)), happened)
             found = "it is missing" if value is None else f"it is {write(value)}"
             return f"{print_predicate(predicate)} is {'false' if is_false else 'unknown'}: {found}"
-    return f"{print_filter(Filter((term,)))} is true"
+    return f"{print_filter(Filter((conjunction,)))} is true"
 
 
 def _complain(error: FilterError | Refusal, as_json: bool) -> None:
@@ -135,7 +140,7 @@ def _complain(error: FilterError | Refusal, as_json: bool) -> None:
 def _print(found: Finding) -> None:
     print(f"normal form  {found.normal_form}")
     print(f"key          {', '.join(map(repr, found.key)) or 'a wildcard shard: it pins no topic'}")
-    costs = "predicates: {predicates}, terms: {terms}, scans of text: {scans}, bytes: {bytes}"
+    costs = "predicates: {predicates}, conjunctions: {conjunctions}, scans of text: {scans}, bytes: {bytes}"
     print(f"cost         {costs.format(**found.cost)}")
     if found.matches is not None:
         print(f"event        {'matches' if found.matches else 'does not match'}")

@@ -23,12 +23,12 @@ from p2psub.model.content import Draft, Guarantee
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.runtime.control.bodies import (
     ASK_BYTES_MAX,
-    AdvertiseAsk,
+    AdvertiseRequest,
     Problem,
     ProblemSay,
-    PublishAsk,
+    PublishRequest,
     StreamLine,
-    SubscribeAsk,
+    SubscribeRequest,
     ask_of,
 )
 from p2psub.runtime.drafts import check_draft
@@ -78,7 +78,7 @@ def pub(
 
 def _read_ask(
     topic: str, assignments: list[str], body: str | None, file: Path | None, retain_s: float, guarantee: Guarantee
-) -> PublishAsk:
+) -> PublishRequest:
     if body is not None and file is not None:
         raise BadUsage("two bodies are given", "give --body or --body-file, not both")
     content = b"" if body is None else body.encode(errors="surrogateescape")
@@ -138,14 +138,14 @@ def sub(
     Events go to stdout; verdicts and gaps to stderr. With --json all of them go to stdout.
     """
     with explained(as_json):
-        _hold(SubscribeAsk(filter=wanted, params=_read_params(params), replay=replay), data, count, as_json)
+        _hold(SubscribeRequest(filter=wanted, params=_read_params(params), replay=replay), data, count, as_json)
 
 
 def _read_params(params: list[str] | None) -> dict[str, Json]:
     return values_to_json(read_assignments(params or []))
 
 
-def _hold(ask: SubscribeAsk | AdvertiseAsk, data: Path | None, count: int | None, as_json: bool) -> None:
+def _hold(ask: SubscribeRequest | AdvertiseRequest, data: Path | None, count: int | None, as_json: bool) -> None:
     """Show what comes until there is enough of it, or a person has."""
     try:
         with ControlClient(find_peer(data)) as client, client.hold(ask) as lines:
@@ -188,7 +188,7 @@ def advertise(
     (a second's worth may come at once); what no advertisement of the peer speaks of is free.
     """
     with explained(as_json):
-        _hold(AdvertiseAsk(filter=offered, rate=rate, params=_read_params(params)), data, None, as_json)
+        _hold(AdvertiseRequest(filter=offered, rate=rate, params=_read_params(params)), data, None, as_json)
 
 
 def _show_line(line: StreamLine) -> None:

@@ -88,7 +88,7 @@ def status_table(page: StatusPage) -> Table:
 
 
 def score_text(page: StatusPage) -> str:
-    """A score and its parts; without a right to rule there is none."""
+    """A score and its parts; without a right to lead there is none."""
     parts = ", ".join(f"{name} {value:.2f}" for name, value in page.capability.items())
     return f"{page.score:.3f} = {parts}" if parts and page.score >= 0 else f"{page.score:.3f}"
 

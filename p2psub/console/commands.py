@@ -15,7 +15,7 @@ from p2psub.console.readers import Reader
 from p2psub.console.session import Session
 from p2psub.console.words import split_body, split_words
 from p2psub.model.content import Draft
-from p2psub.runtime.control.bodies import AdvertiseAsk, AdvertisedSay, SubscribeAsk, ask_of
+from p2psub.runtime.control.bodies import AdvertisedSay, AdvertiseRequest, SubscribeRequest, ask_of
 from p2psub.runtime.control.tables import advertisement_rows
 from p2psub.runtime.drafts import check_draft
 
@@ -55,7 +55,7 @@ def _subscribe(session: Session, rest: str) -> None:
     replay, wanted = rest.startswith("--replay"), rest.removeprefix("--replay").strip()
     if not wanted:
         raise BadUsage("a filter is missing", "say which events: subscribe topic = 'quotes/ACME' AND price > 10")
-    reader = session.hold(SubscribeAsk(filter=wanted, replay=replay))
+    reader = session.hold(SubscribeRequest(filter=wanted, replay=replay))
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 
 
@@ -82,7 +82,7 @@ def _advertise(session: Session, rest: str) -> None:
     if not offered.strip():
         raise BadUsage("rate and filter are needed", advice)
     try:
-        ask = AdvertiseAsk(filter=offered.strip(), rate=float(rate))
+        ask = AdvertiseRequest(filter=offered.strip(), rate=float(rate))
     except ValueError as error:
         raise BadUsage(f"{rate!r} is no rate", advice) from error
     reader = session.hold(ask)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from p2psub.cli.client import ControlClient
 from p2psub.cli.whereabouts import NoPeer
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import AdvertiseAsk, AdvertisedSay, StreamLine, SubscribeAsk, VerdictSay
+from p2psub.runtime.control.bodies import AdvertisedSay, AdvertiseRequest, StreamLine, SubscribeRequest, VerdictSay
 
 JOIN_S = 2.0
 """How long the end of a reader is waited for; one that was hung up ends at once."""
@@ -22,7 +22,7 @@ class Reader:
     in the reader's thread.
     """
 
-    def __init__(self, number: int, ask: SubscribeAsk | AdvertiseAsk, client: ControlClient) -> None:
+    def __init__(self, number: int, ask: SubscribeRequest | AdvertiseRequest, client: ControlClient) -> None:
         self.number = number
         self.ask = ask
         self.events = 0

@@ -10,7 +10,7 @@ from p2psub.cli.exits import problem_in, problem_text
 from p2psub.cli.showing import event_text, gap_text, verdict_text
 from p2psub.console.readers import Reader
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import AdvertiseAsk, StreamLine, SubscribeAsk
+from p2psub.runtime.control.bodies import AdvertiseRequest, StreamLine, SubscribeRequest
 
 TOPICS_MAX = 1_000
 """Topics remembered for completion."""
@@ -39,11 +39,11 @@ class Session:
         """Say what went wrong and what to do next."""
         self._console.print(Text(problem_text(problem_in(error)), style="red"))
 
-    def hold(self, ask: SubscribeAsk | AdvertiseAsk) -> Reader:
+    def hold(self, ask: SubscribeRequest | AdvertiseRequest) -> Reader:
         """Hold a subscription, whose notifications are shown from now on, or an advertisement."""
         reader = Reader(self._numbered + 1, ask, self.client)
         self._numbered += 1
-        held = self.readers if isinstance(ask, SubscribeAsk) else self.offers
+        held = self.readers if isinstance(ask, SubscribeRequest) else self.offers
         held[reader.number] = reader
         reader.start(self._told, self._lost)
         return reader

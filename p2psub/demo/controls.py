@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import OutcomeSay, PublishAsk, StreamLine, SubscribeAsk
+from p2psub.runtime.control.bodies import OutcomeSay, PublishRequest, StreamLine, SubscribeRequest
 from p2psub.runtime.control.pages import StatusPage
 from p2psub.runtime.control.places import TOKEN_FILE, URL_FILE
 
@@ -55,7 +55,7 @@ class Controls:
             raise self._silent(error) from error
         return msgspec.json.decode(self._sound(answer), type=StatusPage)
 
-    async def publish(self, ask: PublishAsk) -> OutcomeSay:
+    async def publish(self, ask: PublishRequest) -> OutcomeSay:
         """Publish one event; returns when the overlay is responsible for it."""
         try:
             answer = await self._http.post("/v1/publish", content=msgspec.json.encode(ask), timeout=None)
@@ -63,7 +63,7 @@ class Controls:
             raise self._silent(error) from error
         return msgspec.json.decode(self._sound(answer), type=OutcomeSay)
 
-    async def listen(self, ask: SubscribeAsk, hear: Callable[[StreamLine], None]) -> None:
+    async def listen(self, ask: SubscribeRequest, hear: Callable[[StreamLine], None]) -> None:
         """Hold a subscription, and hand its lines on, until cancelled; PeerSilent if the peer ends it before."""
         content = msgspec.json.encode(ask)
         try:

@@ -26,14 +26,14 @@ class Overview:
         return {name: Standing(ring.cluster, ring.role) for name, ring in rings if ring.cluster is not None}
 
     @property
-    def rulers(self) -> dict[ClusterId, str]:
+    def leaders(self) -> dict[ClusterId, str]:
         """The id of each cluster's super-node."""
         rings = (page.ring for page in self._pages.values())
         return {ring.cluster: ring.id for ring in rings if ring.cluster is not None and ring.role is Role.SUPER_NODE}
 
     @property
     def super_nodes(self) -> int:
-        """How many peers rule."""
+        """How many peers lead."""
         return sum(page.ring.role is Role.SUPER_NODE for page in self._pages.values())
 
     @property
@@ -50,7 +50,7 @@ class Overview:
         """Whether all are ready, and so many clusters have one super-node each that knows of all the others."""
         cubes = [page.cube for page in self._pages.values() if page.ring.role is Role.SUPER_NODE]
         knows_all = all(len(cube.clusters) == clusters for cube in cubes)
-        return self.ready == len(self._pages) and len(cubes) == len(self.rulers) == clusters and knows_all
+        return self.ready == len(self._pages) and len(cubes) == len(self.leaders) == clusters and knows_all
 
     @property
     def is_idle(self) -> bool:

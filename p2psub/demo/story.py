@@ -33,8 +33,8 @@ class _Told(NamedTuple):
 
     traffic: Traffic
     overview: Overview
-    rulers: dict[ClusterId, str]
-    """Who ruled before anybody was killed."""
+    leaders: dict[ClusterId, str]
+    """Who led before anybody was killed."""
     span: Span
 
 
@@ -50,7 +50,7 @@ async def run_demo(plan: Plan, rooms: Rooms, teller: Teller) -> Report:
                 await fleet.end(bootstrap)
             processes.cancel_scope.cancel()
     with stages.stage("counting"):
-        traced = await trio.to_thread.run_sync(_read_traces, rooms.peers, told.rulers, told.span)
+        traced = await trio.to_thread.run_sync(_read_traces, rooms.peers, told.leaders, told.span)
     analysis = await analyse(rooms, stages)
     traffic = told.traffic
     figures = traffic.tally.figures()
@@ -73,12 +73,12 @@ async def _tell(plan: Plan, rooms: Rooms, fleet: Fleet, stages: Stages) -> _Told
             await traffic.publish(parts)
             overview = await traffic.settle()
             listening.cancel_scope.cancel()
-    return _Told(traffic, overview, formed.rulers, Span(first_us, _wall_us()))
+    return _Told(traffic, overview, formed.leaders, Span(first_us, _wall_us()))
 
 
 def _wall_us() -> int:
     return steady_us() + wall_offset_us()
 
 
-def _read_traces(directory: Path, rulers: Mapping[ClusterId, str], span: Span) -> Traced:
-    return count_records(read_segments(directory), rulers, span)
+def _read_traces(directory: Path, leaders: Mapping[ClusterId, str], span: Span) -> Traced:
+    return count_records(read_segments(directory), leaders, span)

@@ -26,19 +26,19 @@ class Traced(NamedTuple):
     """How often the super-node of a cluster changed to another peer."""
 
 
-def count_records(records: Iterable[Record], rulers: Mapping[ClusterId, str], span: Span) -> Traced:
-    """Count failovers in the span, duplicates in all; `rulers` says who (in hex) ruled when the span began."""
+def count_records(records: Iterable[Record], leaders: Mapping[ClusterId, str], span: Span) -> Traced:
+    """Count failovers in the span, duplicates in all; `leaders` says who (in hex) led when the span began."""
     duplicates = 0
-    reigns: dict[ClusterId, set[Epoch]] = {}
+    terms: dict[ClusterId, set[Epoch]] = {}
     for record in records:
         if record.kind is Kind.DUPLICATE:
             duplicates += 1
         elif record.kind is Kind.ROLE and record.reason == "super_node" and record.cluster and record.epoch:
             if span.first_us <= record.stamp.wall_us <= span.last_us:
-                reigns.setdefault(record.cluster, set()).add(record.epoch)
-    return Traced(duplicates, sum(_changes(rulers.get(name), sorted(epochs)) for name, epochs in reigns.items()))
+                terms.setdefault(record.cluster, set()).add(record.epoch)
+    return Traced(duplicates, sum(_changes(leaders.get(name), sorted(epochs)) for name, epochs in terms.items()))
 
 
 def _changes(first: str | None, epochs: list[Epoch]) -> int:
-    rulers = [first, *(epoch.node.hex() for epoch in epochs)]
-    return sum(before != after for before, after in pairwise(rulers))
+    leaders = [first, *(epoch.node.hex() for epoch in epochs)]
+    return sum(before != after for before, after in pairwise(leaders))

@@ -19,7 +19,7 @@ from p2psub.demo.tally import Tally
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import EventSay, StreamLine, SubscribeAsk, ask_of
+from p2psub.runtime.control.bodies import EventSay, StreamLine, SubscribeRequest, ask_of
 from p2psub.runtime.values import values_from_json
 
 
@@ -69,7 +69,7 @@ class Traffic:
                 is_stable = True
                 task_status.started()
 
-        await peer.listen(SubscribeAsk(filter=self._filters[number]), hear)
+        await peer.listen(SubscribeRequest(filter=self._filters[number]), hear)
 
     def _note_arrival(self, subscription: int, event: EventSay) -> None:
         content = Draft(event.topic, values_from_json(event.attributes))

@@ -1,8 +1,8 @@
 """Enrolment: how a node gets its certificate, and keeps getting it.
 
-    newcomer -- EnrolAsk(token, csr) --> bootstrap
+    newcomer -- EnrolRequest(token, csr) --> bootstrap
     newcomer <- EnrolGrant or EnrolRefused
-    node ------ RenewAsk(csr) ---------> bootstrap
+    node ------ RenewRequest(csr) ---------> bootstrap
     node <----- EnrolGrant or EnrolRefused
 
 A newcomer trusts nobody yet, and any enrolled node could pose as the bootstrap to get hold of its token. So in the TLS
@@ -30,7 +30,7 @@ from p2psub.identity.certificates import (
 )
 from p2psub.identity.keys import is_signed
 from p2psub.model.ids import Contact, Natural, NodeId, digest_of
-from p2psub.model.messages.denials import DENIED_MAX, DenySay
+from p2psub.model.messages.denials import DENIED_MAX, DenyResponse
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 
 SECRET_BYTES: Final = 20
@@ -93,27 +93,27 @@ class DenyList(msgspec.Struct, frozen=True, array_like=True):
         return is_signed(denial(self.issued_s, self.ids), self.signature, key.public_bytes_raw())
 
     @classmethod
-    def of(cls, said: DenySay) -> DenyList:
+    def of(cls, said: DenyResponse) -> DenyList:
         """The list that a node told."""
         return cls(said.issued_s, said.ids, said.signature)
 
-    def as_message(self) -> DenySay:
+    def as_message(self) -> DenyResponse:
         """The list as nodes tell it."""
-        return DenySay(self.issued_s, self.ids, self.signature)
+        return DenyResponse(self.issued_s, self.ids, self.signature)
 
     def newer(self, other: DenyList) -> DenyList:
         """The one of two verified lists that stands."""
         return other if other.issued_s > self.issued_s else self
 
 
-class EnrolAsk(msgspec.Struct, frozen=True, array_like=True, tag=True):
+class EnrolRequest(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A newcomer asks for its first certificate."""
 
     token: Annotated[str, msgspec.Meta(max_length=TOKEN_CHARS_MAX)]
     csr: Annotated[bytes, msgspec.Meta(max_length=CSR_BYTES_MAX)]
 
 
-class RenewAsk(msgspec.Struct, frozen=True, array_like=True, tag=True):
+class RenewRequest(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A node asks for its next certificate; the one it shows in TLS says who it is."""
 
     csr: Annotated[bytes, msgspec.Meta(max_length=CSR_BYTES_MAX)]
@@ -135,7 +135,7 @@ class EnrolRefused(msgspec.Struct, frozen=True, array_like=True, tag=True):
     advice: Annotated[str, msgspec.Meta(max_length=500)]
 
 
-EnrolmentMessage = EnrolAsk | RenewAsk | EnrolGrant | EnrolRefused
+EnrolmentMessage = EnrolRequest | RenewRequest | EnrolGrant | EnrolRefused
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(EnrolmentMessage)

@@ -15,7 +15,7 @@ from p2psub.matching.spans import span_of
 from p2psub.matching.store import NO_REST, PredicateStore
 from p2psub.model.content import TOPIC, Operator, Predicate
 
-Term = Sequence[Predicate]
+Conjunction = Sequence[Predicate]
 Split = tuple[Ends, list[Predicate]]
 """A conjunction: spans, and predicates that must be tried besides."""
 
@@ -38,25 +38,25 @@ class Conjunctions:
         self.lacking = TriedBuckets("", self.rows.positions)
         """Under predicates that hold where their attribute is missing."""
 
-    def file(self, term: Term) -> list[RowNumber]:
+    def file(self, conjunction: Conjunction) -> list[RowNumber]:
         """The rows of a conjunction: mostly one, none if nothing can satisfy it."""
-        hashed = self.filing.hashed(term)
+        hashed = self.filing.hashed(conjunction)
         if hashed is not None and hashed[0] < self._sizes.hashed_max:
-            return self._file_hashed(hashed, term)
-        split = self._split(term, self._sizes.slots)
+            return self._file_hashed(hashed, conjunction)
+        split = self._split(conjunction, self._sizes.slots)
         if split is None:
             return []
         if split[0]:
             return [self._file_spans(split)]
         if hashed is not None:
-            return self._file_hashed(hashed, term)
-        if not term:
+            return self._file_hashed(hashed, conjunction)
+        if not conjunction:
             return [self._settle(self._row((), ()), self.always, None)]
-        return [self._file_tried(term)]
+        return [self._file_tried(conjunction)]
 
-    def _file_hashed(self, hashed: Hashed, term: Term) -> list[RowNumber]:
+    def _file_hashed(self, hashed: Hashed, conjunction: Conjunction) -> list[RowNumber]:
         _, first, keys = hashed
-        split = self._split(term, self._sizes.hashed_slots, first) if are_defined((first,)) else None
+        split = self._split(conjunction, self._sizes.hashed_slots, first) if are_defined((first,)) else None
         if split is None:
             return []
         ends, tried = split
@@ -75,9 +75,9 @@ class Conjunctions:
         self.rows.homes[row] = self.bitmaps.file(row, self.rows.slots)
         return row
 
-    def _file_tried(self, term: Term) -> RowNumber:
-        first = rarest(term)
-        row = self._row((), [predicate for predicate in term if predicate is not first])
+    def _file_tried(self, conjunction: Conjunction) -> RowNumber:
+        first = rarest(conjunction)
+        row = self._row((), [predicate for predicate in conjunction if predicate is not first])
         if first.operator is Operator.EXISTS and not first.constant:
             return self._settle(row, self.lacking, self.store.take(first))
         return self._settle(row, self.filing.attribute(first.attribute).tried, self.store.take(first))
@@ -90,13 +90,13 @@ class Conjunctions:
         self.rows.homes[row], self.rows.keys[row] = home, key
         return row
 
-    def _split(self, term: Term, slots: int, home: Predicate | None = None) -> Split | None:
+    def _split(self, conjunction: Conjunction, slots: int, home: Predicate | None = None) -> Split | None:
         """None if nothing satisfies the conjunction. One that has a home in a predicate needs no span for its topic."""
         ends: Ends = {}
         tried: list[Predicate] = []
         # In an owner's matcher the topic tells nothing apart; it is tried where all else was true.
         spanless = None if home is None else TOPIC
-        for predicate in term:
+        for predicate in conjunction:
             if predicate is home:
                 continue
             attribute = predicate.attribute
@@ -123,7 +123,7 @@ class Conjunctions:
             return None
         if len(ends) > slots or self.axes.is_full():
             kept = self._most_telling(ends, slots)
-            for predicate in term:
+            for predicate in conjunction:
                 span = span_of(predicate)
                 if span is not None and span[3] and (predicate.attribute, span[0]) in ends.keys() - kept:
                     tried.append(predicate)

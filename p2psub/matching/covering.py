@@ -3,7 +3,8 @@
 Exact for conjunctions of =, <>, ranges, IN, NOT IN, STARTS WITH and their negations, over every type, and of IS NULL:
 attributes are independent, so one conjunction covers another exactly if it does so attribute by attribute. Sound, but
 not complete, for what looks into texts and sets (ENDS WITH, CONTAINS, LIKE, SUBSET OF) and for disjunctions: a yes is
-always right, a no may be for want of insight. A disjunction is covered where each of its terms is, by one single term.
+always right, a no may be for want of insight. A disjunction is covered where each of its conjunctions is, by a single
+one.
 """
 
 from __future__ import annotations
@@ -13,24 +14,26 @@ from dataclasses import dataclass
 from p2psub.matching.extents import ANY, ANY_TOPIC, Extent, extent_of, holds
 from p2psub.model.content import TOPIC, Filter, Predicate
 
-TermScope = dict[str, Extent]
+ConjunctionScope = dict[str, Extent]
 """Of a conjunction, the extent of each attribute that it restricts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A filter made ready for comparison; terms that nothing can satisfy are left out."""
+    """A filter made ready for comparison; conjunctions that nothing can satisfy are left out."""
 
-    terms: tuple[TermScope, ...]
+    conjunctions: tuple[ConjunctionScope, ...]
 
     def covers(self, other: Scope) -> bool:
         """Whether every event that the other takes is taken."""
-        return all(any(_covers_term(ours, theirs) for ours in self.terms) for theirs in other.terms)
+        return all(
+            any(_covers_conjunction(ours, theirs) for ours in self.conjunctions) for theirs in other.conjunctions
+        )
 
 
 def scope_of(wanted: Filter) -> Scope:
     """The scope of a filter."""
-    scopes = (_term_scope(term) for term in wanted.terms)
+    scopes = (_conjunction_scope(conjunction) for conjunction in wanted.conjunctions)
     return Scope(tuple(scope for scope in scopes if scope is not None))
 
 
@@ -41,13 +44,13 @@ def covers(wider: Filter, narrower: Filter) -> bool:
 
 def is_contradiction(wanted: Filter) -> bool:
     """Whether surely no event satisfies the filter."""
-    return not scope_of(wanted).terms
+    return not scope_of(wanted).conjunctions
 
 
-def _term_scope(term: tuple[Predicate, ...]) -> TermScope | None:
-    """None if the term contradicts itself."""
+def _conjunction_scope(conjunction: tuple[Predicate, ...]) -> ConjunctionScope | None:
+    """None if the conjunction contradicts itself."""
     by_attribute: dict[str, list[Predicate]] = {}
-    for predicate in term:
+    for predicate in conjunction:
         by_attribute.setdefault(predicate.attribute, []).append(predicate)
     scope = {}
     for attribute, predicates in by_attribute.items():
@@ -59,7 +62,7 @@ def _term_scope(term: tuple[Predicate, ...]) -> TermScope | None:
     return scope
 
 
-def _covers_term(wider: TermScope, narrower: TermScope) -> bool:
+def _covers_conjunction(wider: ConjunctionScope, narrower: ConjunctionScope) -> bool:
     for attribute, extent in wider.items():
         if not holds(extent, narrower.get(attribute) or _unrestricted(attribute)):
             return False

@@ -77,11 +77,11 @@ class Filing:
         if found is not None and found.is_bare:
             del self.attributes[name]
 
-    def hashed(self, term: Sequence[Predicate]) -> Hashed | None:
+    def hashed(self, conjunction: Sequence[Predicate]) -> Hashed | None:
         """The cheapest hashed home, if there is one."""
         best: Hashed | None = None
         others: list[Predicate] = []
-        for predicate in term:
+        for predicate in conjunction:
             if predicate.operator in _HASHABLE:
                 if predicate.operator is _EQUAL:
                     priced = self._equality_priced(predicate)
@@ -145,9 +145,9 @@ _RARELY_TRUE: Final = (
 """A guess at which predicates most events fail, best first."""
 
 
-def rarest(term: Sequence[Predicate]) -> Predicate:
+def rarest(conjunction: Sequence[Predicate]) -> Predicate:
     """The predicate under which a row is best filed if each must be tried."""
-    return min(term, key=lambda predicate: _rareness(predicate.operator))
+    return min(conjunction, key=lambda predicate: _rareness(predicate.operator))
 
 
 def _rareness(operator: Operator) -> int:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, TypeVar
 
-from p2psub.matching.covering import Scope, TermScope, scope_of
+from p2psub.matching.covering import ConjunctionScope, Scope, scope_of
 from p2psub.matching.extents import Extent, only_value
 from p2psub.matching.printing import print_filter
 from p2psub.model.content import Filter
@@ -129,7 +129,7 @@ class Node:
     scope: Scope
     pins: tuple[Pin, ...]
     attributes: frozenset[str]
-    """Those that every term restricts."""
+    """Those that every conjunction restricts."""
     parent: Node | None = None
     _children: Siblings | None = None
     subscribers: tuple[SubscriptionId, ...] | dict[SubscriptionId, None] = ()
@@ -205,7 +205,7 @@ class Forest:
         """Whether some filter held here is known to take all that this one takes."""
         self.settle()
         node = _node_of(wanted, scope_of(wanted))
-        return not node.scope.terms or self.roots.covering(node) is not None
+        return not node.scope.conjunctions or self.roots.covering(node) is not None
 
     def node_of(self, subscription: SubscriptionId) -> Node:
         """The node of a subscription."""
@@ -217,7 +217,7 @@ class Forest:
         node = self._nodes.get(digest)
         if node is None:
             node = self._nodes[digest] = _node_of(wanted, self._extents.take(scope_of(wanted)))
-            if node.scope.terms:
+            if node.scope.conjunctions:
                 self._link(node, None)
         if isinstance(node.subscribers, dict):
             node.subscribers[subscription] = None
@@ -245,7 +245,7 @@ class Forest:
     def _unlink(self, node: Node) -> None:
         del self._nodes[_digest_of(node.filter)]
         self._extents.drop(node.scope)
-        if not node.scope.terms:
+        if not node.scope.conjunctions:
             return
         (self.roots if node.parent is None else node.parent.children).remove(node)
         for child in node.children:
@@ -268,12 +268,19 @@ class Extents:
 
     def take(self, scope: Scope) -> Scope:
         """The same scope, made of extents that are held here."""
-        return Scope(tuple([{name: self._take(extent) for name, extent in term.items()} for term in scope.terms]))
+        return Scope(
+            tuple(
+                [
+                    {name: self._take(extent) for name, extent in conjunction.items()}
+                    for conjunction in scope.conjunctions
+                ]
+            )
+        )
 
     def drop(self, scope: Scope) -> None:
         """A scope that was taken is not needed any more."""
-        for term in scope.terms:
-            for extent in term.values():
+        for conjunction in scope.conjunctions:
+            for extent in conjunction.values():
                 others = self._others.pop(extent, 0)
                 if not others:
                     del self._known[extent]
@@ -292,14 +299,18 @@ def _digest_of(wanted: Filter) -> bytes:
 
 
 def _node_of(wanted: Filter, scope: Scope) -> Node:
-    pins = [_pins_of(term) for term in scope.terms]
+    pins = [_pins_of(conjunction) for conjunction in scope.conjunctions]
     common = tuple([pin for pin in pins[0] if all(pin in others for others in pins[1:])]) if pins else ()
-    names = [name for name in scope.terms[0] if all(name in term for term in scope.terms[1:])] if scope.terms else []
+    names = (
+        [name for name in scope.conjunctions[0] if all(name in conjunction for conjunction in scope.conjunctions[1:])]
+        if scope.conjunctions
+        else []
+    )
     return Node(wanted, scope, _shared_pins(common), _shared_names(tuple(sorted(names))))
 
 
-def _pins_of(term: TermScope) -> list[Pin]:
-    values = ((attribute, only_value(extent)) for attribute, extent in term.items())
+def _pins_of(conjunction: ConjunctionScope) -> list[Pin]:
+    values = ((attribute, only_value(extent)) for attribute, extent in conjunction.items())
     return [(attribute, value) for attribute, value in values if value is not None]
 
 

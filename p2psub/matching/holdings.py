@@ -134,8 +134,8 @@ class Holdings:
     ) -> RowNumber | None:
         """The first of its new rows, if it has any."""
         rows: list[RowNumber] = []
-        for term in wanted.terms:
-            rows += self._conjunctions.file(term)
+        for conjunction in wanted.conjunctions:
+            rows += self._conjunctions.file(conjunction)
         if not rows:
             return None
         table = self._conjunctions.rows

@@ -27,10 +27,10 @@ def parse_filter(text: str, params: Mapping[str, object] | None = None, limits: 
     `params` holds the values of `:names`: int, float, str, bool, datetime, Moment, or a collection of those.
     """
     condition = Reader(text, params or {}, limits).condition(parse(text, limits))
-    terms, predicates = size_of(condition)
-    if terms > limits.terms_max or predicates > limits.predicates_max:
-        limit = f"terms (limit terms_max = {limits.terms_max})"
-        if terms <= limits.terms_max:
+    conjunctions, predicates = size_of(condition)
+    if conjunctions > limits.conjunctions_max or predicates > limits.predicates_max:
+        limit = f"conjunctions (limit conjunctions_max = {limits.conjunctions_max})"
+        if conjunctions <= limits.conjunctions_max:
             limit = f"predicates (limit predicates_max = {limits.predicates_max})"
         message = f"as a disjunction of conjunctions the filter has too many {limit}"
         raise FilterError(text, 0, message, "have fewer ORs under ANDs: use IN, or make several subscriptions")

@@ -19,7 +19,7 @@ class Limits:
     """Comparisons, and AND, OR and NOT between them."""
     depth_max: int = 32
     """Parentheses and NOTs inside one another."""
-    terms_max: int = 256
+    conjunctions_max: int = 256
     """Conjunctions of the normal form, counted before it is made."""
     predicates_max: int = 4_096
     """Predicates in all conjunctions of the normal form together, counted before it is made."""
@@ -36,14 +36,14 @@ DEFAULTS: Final = Limits()
 
 def excess_of(wanted: Filter, limits: Limits = DEFAULTS) -> str | None:
     """What a filter in normal form has too much of, if anything."""
-    predicates = sum(map(len, wanted.terms))
-    if len(wanted.terms) > limits.terms_max:
-        return f"terms: {len(wanted.terms):,} (limit terms_max = {limits.terms_max:,})"
+    predicates = sum(map(len, wanted.conjunctions))
+    if len(wanted.conjunctions) > limits.conjunctions_max:
+        return f"conjunctions: {len(wanted.conjunctions):,} (limit conjunctions_max = {limits.conjunctions_max:,})"
     if predicates > limits.predicates_max:
         return f"predicates: {predicates:,} (limit predicates_max = {limits.predicates_max:,})"
     weight = 0
-    for predicate in itertools.chain.from_iterable(wanted.terms):
+    for predicate in itertools.chain.from_iterable(wanted.conjunctions):
         weight += predicate.weight
         if weight > limits.bytes_max:  # Not later: a short text can mean gigabytes.
-            return f"bytes in all its terms together (limit bytes_max = {limits.bytes_max:,})"
+            return f"bytes in all its conjunctions together (limit bytes_max = {limits.bytes_max:,})"
     return None

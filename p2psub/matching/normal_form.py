@@ -78,53 +78,53 @@ def negated(condition: Condition) -> Condition:
 
 
 def size_of(condition: Condition) -> tuple[int, int]:
-    """How many terms, and predicates in all of them, the normal form will have at most."""
+    """How many conjunctions, and predicates in all of them, the normal form will have at most."""
     match condition:
         case Predicate():
             return 1, 1
         case Some(parts):
             sizes = [size_of(part) for part in parts]
-            return sum(terms for terms, _ in sizes), sum(predicates for _, predicates in sizes)
+            return sum(conjunctions for conjunctions, _ in sizes), sum(predicates for _, predicates in sizes)
         case Every(parts):
             sizes = [size_of(part) for part in parts]
-            terms = math.prod(count for count, _ in sizes)
-            # Each predicate of a part is repeated for every choice of a term from each other part.
-            return terms, sum(predicates * terms // count for count, predicates in sizes)
+            conjunctions = math.prod(count for count, _ in sizes)
+            # Each predicate of a part is repeated for every choice of a conjunction from each other part.
+            return conjunctions, sum(predicates * conjunctions // count for count, predicates in sizes)
 
 
 def normal_form(condition: Condition) -> Filter:
     """The filter that holds where the condition does. Look at `size_of` first."""
-    terms = sorted(tuple(sorted(term.items())) for term in _weakest(_terms(condition)))
-    return Filter(tuple(tuple(predicate for _, predicate in term) for term in terms))
+    conjunctions = sorted(tuple(sorted(conjunction.items())) for conjunction in _weakest(_conjunctions(condition)))
+    return Filter(tuple(tuple(predicate for _, predicate in conjunction) for conjunction in conjunctions))
 
 
 _Key = tuple[bool, str, str]
 """Orders predicates, the topic's first. Equal keys mean equal predicates; `==` would take TRUE for 1."""
-_Term = dict[_Key, Predicate]
+_Conjunction = dict[_Key, Predicate]
 
 
-def _terms(condition: Condition) -> list[_Term]:
+def _conjunctions(condition: Condition) -> list[_Conjunction]:
     match condition:
         case Predicate(attribute):
             return [{(attribute != TOPIC, attribute, print_predicate(condition)): condition}]
         case Some(parts):
-            return _unlike(itertools.chain.from_iterable(map(_terms, parts)))
+            return _unlike(itertools.chain.from_iterable(map(_conjunctions, parts)))
         case Every(parts):
-            terms: list[_Term] = [{}]
+            conjunctions: list[_Conjunction] = [{}]
             for part in parts:
-                choices = _terms(part)
-                terms = _unlike(term | choice for term in terms for choice in choices)
-            return terms
+                choices = _conjunctions(part)
+                conjunctions = _unlike(conjunction | choice for conjunction in conjunctions for choice in choices)
+            return conjunctions
 
 
-def _weakest(terms: list[_Term]) -> list[_Term]:
-    """The terms without those that ask for all that another asks for, and more."""
-    kept: list[_Term] = []
-    for term in sorted(terms, key=len):
-        if not any(weaker.keys() <= term.keys() for weaker in kept):
-            kept.append(term)
+def _weakest(conjunctions: list[_Conjunction]) -> list[_Conjunction]:
+    """The conjunctions without those that ask for all that another asks for, and more."""
+    kept: list[_Conjunction] = []
+    for conjunction in sorted(conjunctions, key=len):
+        if not any(weaker.keys() <= conjunction.keys() for weaker in kept):
+            kept.append(conjunction)
     return kept
 
 
-def _unlike(terms: Iterable[_Term]) -> list[_Term]:
-    return list({frozenset(term): term for term in terms}.values())
+def _unlike(conjunctions: Iterable[_Conjunction]) -> list[_Conjunction]:
+    return list({frozenset(conjunction): conjunction for conjunction in conjunctions}.values())

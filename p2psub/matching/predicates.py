@@ -33,7 +33,7 @@ Test = tuple[str, frozenset[type], Callable[[Any, Any], Any], Value | Like]
 """A compiled predicate: attribute, the types a value may have, the comparison, the constant or compiled pattern."""
 
 CompiledFilter = tuple[tuple[Test, ...], ...]
-"""Of the terms those that some event can satisfy; no term at all satisfies nothing."""
+"""Of the conjunctions those that some event can satisfy; no conjunction at all satisfies nothing."""
 
 _NUMBERS: Final = frozenset([int, float])
 _TEXT: Final = frozenset([str])
@@ -121,9 +121,9 @@ def is_defined(operator: Operator, constant: Value) -> bool:
     return operator in _COMPARISONS[type(constant)] and constant == constant  # noqa: PLR0124, only NaN is not itself
 
 
-def are_defined(term: Sequence[Predicate]) -> bool:
+def are_defined(conjunction: Sequence[Predicate]) -> bool:
     """The same for every predicate of a conjunction, in one call."""
-    for predicate in term:
+    for predicate in conjunction:
         constant = predicate.constant
         if predicate.operator not in _COMPARISONS[type(constant)] or constant != constant:  # noqa: PLR0124
             return False
@@ -131,16 +131,16 @@ def are_defined(term: Sequence[Predicate]) -> bool:
 
 
 def compile_filter(wanted: Filter) -> CompiledFilter:
-    """A filter ready for `satisfies`; terms that no event can satisfy are left out."""
-    terms = (_compile_term(term) for term in wanted.terms)
-    return tuple(term for term in terms if term is not None)
+    """A filter ready for `satisfies`; conjunctions that no event can satisfy are left out."""
+    conjunctions = (_compile_conjunction(conjunction) for conjunction in wanted.conjunctions)
+    return tuple(conjunction for conjunction in conjunctions if conjunction is not None)
 
 
-def _compile_term(term: tuple[Predicate, ...]) -> tuple[Test, ...] | None:
-    if not are_defined(term):
+def _compile_conjunction(conjunction: tuple[Predicate, ...]) -> tuple[Test, ...] | None:
+    if not are_defined(conjunction):
         return None
     # The topic first: it tells most events apart.
-    return tuple(sorted(map(compile_predicate, term), key=lambda test: test[0] != TOPIC))
+    return tuple(sorted(map(compile_predicate, conjunction), key=lambda test: test[0] != TOPIC))
 
 
 def compile_predicate(predicate: Predicate) -> Test:
@@ -168,10 +168,10 @@ def content_of(event: Event) -> dict[str, Value]:
 
 
 def satisfies(content: dict[str, Value], wanted: CompiledFilter) -> bool:
-    """Whether some term of the filter holds in all its tests."""
+    """Whether some conjunction of the filter holds in all its tests."""
     value_of = content.get
-    for term in wanted:
-        for attribute, kinds, comparison, constant in term:
+    for conjunction in wanted:
+        for attribute, kinds, comparison, constant in conjunction:
             value = value_of(attribute)
             if type(value) not in kinds or not comparison(value, constant):
                 break

@@ -36,11 +36,16 @@ _WORDS: Final = {
 
 def print_filter(wanted: Filter) -> str:
     """The filter as text."""
-    terms = [" AND ".join(map(print_predicate, term)) or EVERYTHING for term in wanted.terms]
-    if len(terms) == 1:
-        return terms[0]
+    conjunctions = [
+        " AND ".join(map(print_predicate, conjunction)) or EVERYTHING for conjunction in wanted.conjunctions
+    ]
+    if len(conjunctions) == 1:
+        return conjunctions[0]
     return (
-        " OR ".join(f"({text})" if len(term) > 1 else text for term, text in zip(wanted.terms, terms, strict=True))
+        " OR ".join(
+            f"({text})" if len(conjunction) > 1 else text
+            for conjunction, text in zip(wanted.conjunctions, conjunctions, strict=True)
+        )
         or NOTHING
     )
 

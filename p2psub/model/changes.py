@@ -1,4 +1,4 @@
-"""Numbered changes: how declarations come to stand in every cluster, in one order per reign."""
+"""Numbered changes: how declarations come to stand in every cluster, in one order per term."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from p2psub.model.content import Declaration
 from p2psub.model.ids import ClusterId, Epoch, Natural
 
 
-class Stream(NamedTuple):
-    """The changes that one super-node numbered in one reign."""
+class LogId(NamedTuple):
+    """The changes that one super-node numbered in one term."""
 
     cluster: ClusterId
     epoch: Epoch
@@ -20,13 +20,13 @@ class Stream(NamedTuple):
 class ChangeNumber(NamedTuple):
     """A change's place in its stream; numbers start at 1 and have no gaps."""
 
-    stream: Stream
+    stream: LogId
     n: Natural
 
 
 _CHANGE_BYTES = 192
 """What a change takes without its filter: five ids and two names."""
-STREAM_BYTES = 64
+LOG_BYTES = 64
 """What one stream of a vector takes, roughly."""
 
 
@@ -47,5 +47,5 @@ def weight_of(change: Change) -> int:
     return change.weight
 
 
-Vector = tuple[tuple[Stream, int], ...]
+Vector = tuple[tuple[LogId, int], ...]
 """For each stream, sorted, the highest number below which none is missing."""

@@ -99,12 +99,12 @@ class Predicate(msgspec.Struct, frozen=True, array_like=True):
 class Filter(msgspec.Struct, frozen=True, array_like=True):
     """A disjunction of conjunctions; one empty conjunction wants every event."""
 
-    terms: tuple[tuple[Predicate, ...], ...] = ((),)
+    conjunctions: tuple[tuple[Predicate, ...], ...] = ((),)
 
     @property
     def weight(self) -> int:
         """Its bytes on a link, or a few more. What occurs often counts as often: so it travels."""
-        return sum([predicate.weight for term in self.terms for predicate in term])
+        return sum([predicate.weight for conjunction in self.conjunctions for predicate in conjunction])
 
 
 class Guarantee(enum.StrEnum):
@@ -205,18 +205,18 @@ class Timed(msgspec.Struct, frozen=True, array_like=True):
 
 
 def pinned_topics(wanted: Filter) -> tuple[str, ...]:
-    """The topics that a filter pins, sorted; empty if some term would take any topic."""
+    """The topics that a filter pins, sorted; empty if some conjunction would take any topic."""
     topics: dict[str, None] = {}
-    for term in wanted.terms:
-        named = _topics_of_term(term)
+    for conjunction in wanted.conjunctions:
+        named = _topics_of_conjunction(conjunction)
         if not named:
             return ()
         topics.update(dict.fromkeys(named))
     return tuple(sorted(topics)) if len(topics) <= PINNED_TOPICS_MAX else ()
 
 
-def _topics_of_term(term: tuple[Predicate, ...]) -> list[str]:
-    for predicate in term:
+def _topics_of_conjunction(conjunction: tuple[Predicate, ...]) -> list[str]:
+    for predicate in conjunction:
         if predicate.attribute == TOPIC:
             if predicate.operator is Operator.EQUAL and isinstance(predicate.constant, str):
                 return [predicate.constant]

@@ -1,4 +1,4 @@
-"""What is told apart by its hash: the content of an event, and the matches of a deed."""
+"""What is told apart by its hash: the content of an event, and the matches of an owed event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId
 from p2psub.model.merkle import leaf_of
-from p2psub.model.messages.pubsub import DeedId, Obligation
+from p2psub.model.messages.pubsub import Obligation, OwedEventId
 
 _in_order: Final = msgspec.msgpack.Encoder(order="deterministic")
 """Attributes in one order, whatever order they were given in."""
@@ -31,9 +31,9 @@ def content_hash(event: Event) -> bytes:
     return leaf_of(content_bytes(event))
 
 
-def deed_id(event: EventId, matches: tuple[Obligation, ...]) -> DeedId:
-    """Name a deed; the order in which its matches were found does not matter."""
+def owed_event_id(event: EventId, matches: tuple[Obligation, ...]) -> OwedEventId:
+    """Name an owed event; the order in which its matches were found does not matter."""
     hasher = hashlib.blake2b(digest_size=8)
     for match in sorted(match.subscription for match in matches):
         hasher.update(msgspec.msgpack.encode(match))
-    return DeedId(event, hasher.digest())
+    return OwedEventId(event, hasher.digest())

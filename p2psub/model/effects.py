@@ -15,7 +15,7 @@ from p2psub.model.content import Draft, Event, Filter
 from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
-from p2psub.model.messages.denials import DenySay
+from p2psub.model.messages.denials import DenyResponse
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
 from p2psub.model.records import Record
 from p2psub.model.rights import Rights
@@ -103,7 +103,7 @@ class MeasuredCommand(msgspec.Struct, frozen=True, gc=False):
 class DenyCommand(msgspec.Struct, frozen=True, gc=False):
     """The authority has given our driver a deny list; verified."""
 
-    denials: DenySay
+    denials: DenyResponse
 
 
 class PublishCommand(msgspec.Struct, frozen=True, gc=False):
@@ -113,7 +113,7 @@ class PublishCommand(msgspec.Struct, frozen=True, gc=False):
     drafts: Sequence[Draft]
 
 
-class TookCommand(msgspec.Struct, frozen=True, gc=False):
+class ConsumedCommand(msgspec.Struct, frozen=True, gc=False):
     """An application took `count` items from its channel."""
 
     subscription: SubscriptionId
@@ -126,7 +126,7 @@ Command = (
     | AdvertiseCommand
     | WithdrawCommand
     | PublishCommand
-    | TookCommand
+    | ConsumedCommand
     | LeaveCommand
     | DenyCommand
     | MeasuredCommand
@@ -158,7 +158,7 @@ class Disconnect(msgspec.Struct, frozen=True, gc=False):
 class Deny(msgspec.Struct, frozen=True, gc=False):
     """Speak with these nodes no more, and with nobody else who was denied before; remember the list."""
 
-    denials: DenySay
+    denials: DenyResponse
 
 
 class SetTimer(msgspec.Struct, frozen=True, gc=False):

@@ -42,9 +42,9 @@ class Contact(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Epoch(NamedTuple):
-    """Reign of one super-node; ordered, so that of two claims the higher one stands.
+    """Term of one super-node; ordered, so that of two claims the higher one stands.
 
-    It names the incarnation too: a node that lost the memory of its reign must not number under the same name again.
+    It names the incarnation too: a node that lost the memory of its term must not number under the same name again.
     """
 
     counter: Natural

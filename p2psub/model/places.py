@@ -38,11 +38,11 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     spares: tuple[Contact, ...] = ()
     """Members who can say who speaks for the cluster, if the super-node is never heard of again."""
     edition: Natural = 0
-    """Counts the spares named in one reign."""
+    """Counts the spares named in one term."""
 
 
 class TableVersion(NamedTuple):
-    """Orders the tables of a cluster across reigns."""
+    """Orders the tables of a cluster across terms."""
 
     epoch: Epoch
     n: Natural

@@ -24,7 +24,7 @@ class Kind(enum.StrEnum):
     PUBLISH = "publish"
     ACKNOWLEDGE = "acknowledge"
     STORE = "store"
-    KEEP = "keep"
+    COPY = "copy"
     MATCH = "match"
     OUTCOME = "outcome"
     DISCHARGE = "discharge"

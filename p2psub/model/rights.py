@@ -23,7 +23,7 @@ class Rights(msgspec.Struct, frozen=True, array_like=True):
 
     publish: tuple[str, ...] = ("*",)
     subscribe: tuple[str, ...] = ("*",)
-    may_rule: bool = True
+    may_lead: bool = True
 
     def may_publish(self, topic: str) -> bool:
         return any(_covers(pattern, topic) for pattern in self.publish)

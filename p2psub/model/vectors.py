@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from p2psub.model.changes import Stream, Vector
+from p2psub.model.changes import LogId, Vector
 
 
 def lowest_common(vectors: list[Vector]) -> Vector:
@@ -15,7 +15,7 @@ def lowest_common(vectors: list[Vector]) -> Vector:
     others = [dict(other) for other in rest if other != first]
     if not others:
         return first
-    common: list[tuple[Stream, int]] = []
+    common: list[tuple[LogId, int]] = []
     for stream, n in first:
         lowest = min([n, *[other.get(stream, 0) for other in others]])
         if lowest:
@@ -23,7 +23,7 @@ def lowest_common(vectors: list[Vector]) -> Vector:
     return tuple(common)
 
 
-def vector_of(numbers: dict[Stream, int]) -> Vector:
+def vector_of(numbers: dict[LogId, int]) -> Vector:
     """The one way to write down the highest number of each stream."""
     return tuple(sorted(numbers.items()))
 

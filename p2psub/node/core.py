@@ -12,6 +12,7 @@ from p2psub.model.changes import Change
 from p2psub.model.effects import (
     AdvertiseCommand,
     Command,
+    ConsumedCommand,
     DenyCommand,
     Effect,
     Input,
@@ -26,25 +27,24 @@ from p2psub.model.effects import (
     Stored,
     SubscribeCommand,
     TimerFired,
-    TookCommand,
     UnsubscribeCommand,
     WithdrawCommand,
 )
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsub, ring
-from p2psub.model.messages.denials import DenyOffer, DenySay
+from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.places import Table
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import NodeStatus, Role
 from p2psub.model.step import Step
 from p2psub.node.cores import assemble
-from p2psub.node.papers import Papers
-from p2psub.node.roles import Roles
-from p2psub.node.ruling import Ruling
-from p2psub.overlay.hypercube import DIRECTORY_ROOM
-from p2psub.pubsub.deeds import DEED_ROOM
-from p2psub.pubsub.settlement import CHANGE_ROOM
+from p2psub.node.leadership import Leadership
+from p2psub.node.membership import Membership
+from p2psub.node.security_context import SecurityContext
+from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
+from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
+from p2psub.super_node.settlement import CHANGE_NAMESPACE
 
 Disk = Mapping[str, Mapping[tuple[object, ...], object]]
 Handler = Callable[[Contact, Any], None]
@@ -69,47 +69,47 @@ class NodeCore:
         wall_offset_us: int = 0,
         score: float = 1.0,
         policy: Policy | None = None,
-        papers: Papers | None = None,
+        security: SecurityContext | None = None,
     ) -> None:
         self._config = config
         self._disk: Disk | None = disk
         self._step = Step(me, incarnation, rng, wall_offset_us)
-        source = contacts[0] if contacts and papers is not None else None
-        self._cores = assemble(self._step, config, policy or AdmitAll(), papers or Papers(), source)
-        self._ruling = Ruling(self._cores, contacts)
-        self._roles = Roles(self._cores, self._ruling, contacts, cluster, score)
+        source = contacts[0] if contacts and security is not None else None
+        self._cores = assemble(self._step, config, policy or AdmitAll(), security or SecurityContext(), source)
+        self._leadership = Leadership(self._cores, contacts)
+        self._roles = Membership(self._cores, self._leadership, contacts, cluster, score)
         self._handlers: dict[type[Message], Handler] = self._make_handlers()
 
     def _make_handlers(self) -> dict[type[Message], Handler]:
-        cores, roles, ruling = self._cores, self._roles, self._ruling
+        cores, roles, leadership = self._cores, self._roles, self._leadership
         return {
             liveness.Ping: cores.liveness.on_ping,
             liveness.Pong: cores.liveness.on_pong,
-            liveness.WitnessAsk: cores.liveness.on_witness_ask,
-            liveness.WitnessSay: cores.liveness.on_witness_say,
+            liveness.WitnessRequest: cores.liveness.on_witness_request,
+            liveness.WitnessResponse: cores.liveness.on_witness_response,
             ring.Stabilise: cores.ring.on_stabilise,
             ring.Neighbourhood: cores.ring.on_neighbourhood,
             ring.Lookup: cores.lookups.on_lookup,
             ring.Found: cores.lookups.on_found,
-            cluster.Report: roles.on_report,
-            cluster.Reign: roles.on_reign,
+            cluster.Heartbeat: roles.on_heartbeat,
+            cluster.HeartbeatAck: roles.on_heartbeat_ack,
             cluster.NotSuperNode: roles.on_not_super_node,
             cluster.Left: roles.on_left,
             cluster.Vacancy: roles.on_vacancy,
             cluster.Takeover: roles.on_takeover,
-            cluster.StreamState: roles.on_stream_state,
-            cluster.StreamHeld: cores.settlement.on_stream_held,
-            cluster.IndexTransfer: cores.interests.on_index_transfer,
-            cluster.IndexHeld: ruling.on_index_held,
-            cluster.StoreInterest: cores.interests.on_store_interest,
-            cluster.InterestStored: cores.settlement.on_interest_stored,
-            cube.CubeReport: ruling.on_cube_report,
-            cube.DirectoryAsk: cores.cube.on_directory_ask,
-            cube.DirectorySay: roles.on_directory_say,
+            cluster.ReplicateChanges: roles.on_replicate_changes,
+            cluster.ChangesReplicated: cores.settlement.on_changes_replicated,
+            cluster.IndexTransfer: cores.match_index.on_index_transfer,
+            cluster.IndexStored: leadership.on_index_stored,
+            cluster.StoreChange: cores.match_index.on_store_change,
+            cluster.ChangeStored: cores.settlement.on_change_stored,
+            cube.CubeHeartbeat: leadership.on_cube_heartbeat,
+            cube.DirectoryRequest: cores.cube.on_directory_request,
+            cube.DirectoryResponse: roles.on_directory_response,
             cube.VectorOffer: cores.antientropy.on_vector_offer,
-            cube.ChangeBatch: ruling.on_change_batch,
-            cube.SplitAsk: cores.cube.on_split_ask,
-            cube.SplitGrant: ruling.on_split_grant,
+            cube.ChangeBatch: leadership.on_change_batch,
+            cube.SplitRequest: cores.cube.on_split_request,
+            cube.SplitGrant: leadership.on_split_grant,
             cube.SplitRefused: cores.cube.on_split_refused,
             cube.Filled: cores.cube.on_filled,
             casts.ChangeCast: cores.casts.on_cast,
@@ -117,27 +117,27 @@ class NodeCore:
             casts.Custody: cores.casts.on_custody,
             casts.Answer: cores.casts.on_answer,
             casts.CastRefused: cores.casts.on_cast_refused,
-            pubsub.Declare: ruling.on_declare,
-            pubsub.Verdict: cores.declaring.on_verdict,
-            pubsub.Publish: cores.owning.on_publish,
-            pubsub.Acknowledge: cores.publishing.on_acknowledge,
-            pubsub.NotOwner: cores.publishing.on_not_owner,
-            pubsub.Keep: cores.deeds.on_keep,
-            pubsub.Kept: cores.deeds.on_kept,
-            pubsub.Discharged: cores.deeds.on_discharged,
-            pubsub.MatchAsk: cores.matchmaking.on_match_ask,
-            pubsub.MatchSay: cores.matchmaking.on_match_say,
+            pubsub.Declare: leadership.on_declare,
+            pubsub.Verdict: cores.declarations.on_verdict,
+            pubsub.Publish: cores.topic_owner.on_publish,
+            pubsub.Acknowledge: cores.outbox.on_acknowledge,
+            pubsub.NotOwner: cores.outbox.on_not_owner,
+            pubsub.StoreCopy: cores.owed_events.on_store_copy,
+            pubsub.CopyStored: cores.owed_events.on_copy_stored,
+            pubsub.Discharged: cores.owed_events.on_discharged,
+            pubsub.MatchRequest: cores.matchmaker.on_match_request,
+            pubsub.MatchResponse: cores.matchmaker.on_match_response,
             pubsub.Route: cores.routing.on_route,
-            pubsub.Routed: cores.owning.on_routed,
-            pubsub.Deliver: cores.delivery.on_deliver,
+            pubsub.Routed: cores.topic_owner.on_routed,
+            pubsub.Deliver: cores.subscriber.on_deliver,
             pubsub.Delivered: self._on_delivered,
-            pubsub.Stream: cores.streaming.on_stream,
-            pubsub.StreamToShard: cores.streaming.on_stream_to_shard,
-            pubsub.StreamDeliver: cores.streaming.on_stream_deliver,
-            pubsub.ShardAsk: cores.shards.on_shard_ask,
+            pubsub.ParcelToOwner: cores.parcels.on_parcel_to_owner,
+            pubsub.ParcelToShard: cores.parcels.on_parcel_to_shard,
+            pubsub.ParcelToSubscriber: cores.parcels.on_parcel_to_subscriber,
+            pubsub.ShardRequest: cores.shards.on_shard_request,
             pubsub.ShardEmpty: cores.shards.on_shard_empty,
             DenyOffer: cores.denials.on_offer,
-            DenySay: cores.denials.on_say,
+            DenyResponse: cores.denials.on_deny_response,
         }
 
     def _recover(self, disk: Disk) -> None:
@@ -149,12 +149,12 @@ class NodeCore:
             cores.enter_cluster(name)
             cores.ring.cluster = name
             # Whoever belonged to no cluster begins as a newcomer.
-            cores.cube.recover(cast("Any", disk.get(DIRECTORY_ROOM, {})).values())
-            cores.regathering.table = cast("Table | None", membership.get(("table",)))
+            cores.cube.recover(cast("Any", disk.get(DIRECTORY_NAMESPACE, {})).values())
+            cores.cold_start.table = cast("Table | None", membership.get(("table",)))
         cores.ring.remember(*cast("tuple[Contact, ...]", membership.get(("contacts",), ())))
-        for change in disk.get(CHANGE_ROOM, {}).values():
+        for change in disk.get(CHANGE_NAMESPACE, {}).values():
             cores.changes.add(cast("Change", change))
-        cores.deeds.recover(cast("Any", disk.get(DEED_ROOM, {})).values())
+        cores.owed_events.recover(cast("Any", disk.get(OWED_EVENT_NAMESPACE, {})).values())
 
     # The step
 
@@ -173,7 +173,7 @@ class NodeCore:
         if self._disk is not None:
             self._recover(self._disk)
             self._disk = None
-            self._cores.interests.start()
+            self._cores.match_index.start()
             step.record(Kind.START, count=self._config.heartbeat_us, copies=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
@@ -181,8 +181,8 @@ class NodeCore:
                 self._hear(input_)
             else:
                 self._take(input_)
-        self._cores.publishing.flush()
-        self._cores.streaming.flush()
+        self._cores.outbox.flush()
+        self._cores.parcels.flush()
         while step.sends_to_me:
             message = step.sends_to_me.popleft()
             self._handlers[type(message)](step.me, message)
@@ -222,15 +222,15 @@ class NodeCore:
 
     def _command(self, command: Command) -> None:
         if isinstance(command, PublishCommand):
-            self._cores.publishing.publish(command)
+            self._cores.outbox.publish(command)
         elif isinstance(command, SubscribeCommand):
-            self._cores.delivery.subscribe(command)
+            self._cores.subscriber.subscribe(command)
         elif isinstance(command, UnsubscribeCommand):
-            self._cores.delivery.unsubscribe(command)
+            self._cores.subscriber.unsubscribe(command)
         elif isinstance(command, AdvertiseCommand):
-            self._cores.advertising.advertise(command)
+            self._cores.advertisements.advertise(command)
         elif isinstance(command, WithdrawCommand):
-            self._cores.advertising.withdraw(command)
+            self._cores.advertisements.withdraw(command)
         elif isinstance(command, LeaveCommand):
             self._roles.leave()
         elif isinstance(command, MeasuredCommand):
@@ -238,8 +238,8 @@ class NodeCore:
         elif isinstance(command, DenyCommand):
             self._cores.denials.learn(command.denials)
         else:
-            assert isinstance(command, TookCommand)
-            self._cores.delivery.took(command)
+            assert isinstance(command, ConsumedCommand)
+            self._cores.subscriber.consumed(command)
 
     def _tick(self) -> None:
         """Half a heartbeat: everything periodic rides on it."""
@@ -248,23 +248,23 @@ class NodeCore:
         self._watch()
         cores.lookups.tick()
         self._roles.tick()
-        cores.interests.tick()
+        cores.match_index.tick()
         cores.shards.tick()
-        cores.matchmaking.tick()
-        cores.deeds.tick()
-        cores.owning.tick()
+        cores.matchmaker.tick()
+        cores.owed_events.tick()
+        cores.topic_owner.tick()
         cores.routing.tick()
-        cores.publishing.tick()
-        cores.declaring.tick()
-        cores.delivery.tick()
-        cores.sampling.tick()
+        cores.outbox.tick()
+        cores.declarations.tick()
+        cores.subscriber.tick()
+        cores.sampler.tick()
         cores.denials.tick()
 
     def _watch(self) -> None:
         """Watch whose silence matters to our role; act on the verdicts."""
         cores, election = self._cores, self._cores.election
         watched, witnesses = cores.ring.watched(), list(cores.ring.successors)
-        if election.rules:
+        if election.is_super_node:
             watched += cores.roster.contacts() + cores.cube.watched()
             witnesses += watched
         elif election.super_node is not None:
@@ -280,7 +280,7 @@ class NodeCore:
     def _on_delivered(self, peer: Contact, delivered: pubsub.Delivered) -> None:
         """A subscriber answers whoever sent the event: us as super-node, as owner, or as both."""
         self._cores.routing.on_delivered(peer, delivered)
-        self._cores.owning.on_delivered(peer, delivered)
+        self._cores.topic_owner.on_delivered(peer, delivered)
 
     # Being asked
 
@@ -291,7 +291,7 @@ class NodeCore:
 
     def _role(self) -> Role:
         election, me = self._cores.election, self._step.me.id
-        if election.rules:
+        if election.is_super_node:
             return Role.SUPER_NODE
         if election.super_node is None or not self._cores.ring.is_joined:
             return Role.JOINING
@@ -299,7 +299,7 @@ class NodeCore:
 
     def status(self) -> NodeStatus:
         """A picture of the node."""
-        cores, election, table = self._cores, self._cores.election, self._cores.tenure.table
+        cores, election, table = self._cores, self._cores.election, self._cores.arc_lease.table
         entry = cores.cube.entry
         return NodeStatus(
             id=self._step.me.id,
@@ -308,24 +308,24 @@ class NodeCore:
             role=self._role(),
             epoch=election.epoch,
             super_node=election.super_node,
-            candidates=tuple(cores.roster.candidates) if election.rules else election.candidates,
+            candidates=tuple(cores.roster.candidates) if election.is_super_node else election.candidates,
             predecessor=cores.ring.predecessor,
             successors=tuple(cores.ring.successors),
-            table=cores.tenure.version,
+            table=cores.arc_lease.version,
             owners=() if table is None else tuple(owner.id for owner in table.owners),
-            serves=cores.tenure.is_running,
+            serves=cores.arc_lease.is_running,
             prefix=None if entry is None else entry.prefix,
             clusters=tuple((e.cluster, e.prefix) for e in cores.directory.present()),
-            filling=election.rules and not cores.settlement.is_complete,
-            outbox=len(cores.publishing),
-            undischarged=len(cores.deeds.held),
-            kept=tuple(dict.fromkeys(deed.event for deed in cores.deeds.held)),
+            filling=election.is_super_node and not cores.settlement.is_complete,
+            outbox=len(cores.outbox),
+            undischarged=len(cores.owed_events.held),
+            kept=tuple(dict.fromkeys(owed_event.event for owed_event in cores.owed_events.held)),
             changes_digest=cores.changes.digest,
-            active_subscriptions=cores.delivery.active(),
-            active_advertisements=cores.advertising.active(),
+            active_subscriptions=cores.subscriber.active(),
+            active_advertisements=cores.advertisements.active(),
             advertised=tuple(cores.changes.advertised.values()),
             left=self._roles.has_left,
-            hears_nobody=election.rules and cores.roster.hears_nobody,
+            hears_nobody=election.is_super_node and cores.roster.hears_nobody,
             queued_messages=cores.egress.queued,
             queued_messages_max=cores.egress.queued_max,
         )

@@ -12,21 +12,21 @@ from typing import Final
 
 from p2psub.model.effects import Deny
 from p2psub.model.ids import Contact, NodeId
-from p2psub.model.messages.denials import DenyOffer, DenySay
+from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
 ASK_EVERY_TICKS: Final = 120
 """How often the bootstrap is asked, and neighbours are told again: every minute. A guess; news do not wait for it."""
 
-IsSigned = Callable[[DenySay], bool]
+IsSigned = Callable[[DenyResponse], bool]
 
 
 class Denials:
     """The list of this node; `source` is who hears of new ones first."""
 
     def __init__(
-        self, step: Step, is_signed: IsSigned, known: DenySay | None = None, source: Contact | None = None
+        self, step: Step, is_signed: IsSigned, known: DenyResponse | None = None, source: Contact | None = None
     ) -> None:
         self._step = step
         self._is_signed = is_signed
@@ -55,7 +55,7 @@ class Denials:
         elif offer.issued_s > self.issued_s:
             self._offer(peer)
 
-    def on_say(self, peer: Contact, say: DenySay) -> None:
+    def on_deny_response(self, peer: Contact, say: DenyResponse) -> None:
         """Heed a newer list, whoever brings it, if the authority signed it."""
         if say.issued_s <= self.issued_s:
             return
@@ -64,12 +64,12 @@ class Denials:
             return
         self._heed(say)
 
-    def learn(self, say: DenySay) -> None:
+    def learn(self, say: DenyResponse) -> None:
         """Heed a list that our own driver was given by the authority."""
         if say.issued_s > self.issued_s:
             self._heed(say)
 
-    def _heed(self, say: DenySay) -> None:
+    def _heed(self, say: DenyResponse) -> None:
         self._known = say
         self._step.effects.append(Deny(say))
         for peer in self._linked.values():

@@ -1,4 +1,4 @@
-"""Who rules the cluster: epochs, ranked candidates, takeover, deposition.
+"""Who leads the cluster: epochs, ranked candidates, takeover, deposition.
 
 Epochs are totally ordered. A member follows the highest it has heard of; a super-node that hears of a higher one steps
 down. Nothing is fetched at the moment of failure: the first candidates were given the state beforehand.
@@ -15,10 +15,10 @@ from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
 NO_EPOCH: Final = Epoch(0, NodeId(Place(bytes(ID_BYTES))), 0)
-"""Below every reign."""
+"""Below every term."""
 
 _ALONE_PATIENCE_TICKS: Final = 60
-"""A node that hears nobody was probably cut off; it waits this much longer before it rules alone."""
+"""A node that hears nobody was probably cut off; it waits this much longer before it leads alone."""
 
 
 class Election:
@@ -34,28 +34,28 @@ class Election:
         self._vacant_ticks: int | None = None
 
     @property
-    def rules(self) -> bool:
+    def is_super_node(self) -> bool:
         """Whether we are the super-node."""
         return self.super_node is not None and self.super_node.id == self._step.me.id
 
     def recover(self, cluster: ClusterId, epoch: Epoch) -> None:
-        """After a restart: the highest epoch we knew; who rules must be heard anew."""
+        """After a restart: the highest epoch we knew; who leads must be heard anew."""
         self.cluster, self.epoch = cluster, epoch
 
-    def rule(self, cluster: ClusterId) -> None:
-        """Begin a reign of our own, above every epoch heard of."""
+    def lead(self, cluster: ClusterId) -> None:
+        """Begin a term of our own, above every epoch heard of."""
         self._set(cluster, Epoch(self.epoch.counter + 1, self._step.me.id, self._step.incarnation), self._step.me)
         self.candidates = ()
         self._step.record(Kind.ROLE, cluster=cluster, epoch=self.epoch, reason="super_node")
 
     def follow(self, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> bool:
-        """Accept a reign that is not below ours; True if that changed whom we follow."""
+        """Accept a term that is not below ours; True if that changed whom we follow."""
         if (self.cluster is not None and cluster != self.cluster) or epoch < self.epoch:
             return False
         self._vacant_ticks = None
         if self.super_node is not None and epoch == self.epoch:
             return False
-        if self.rules:
+        if self.is_super_node:
             self._step.record(Kind.ROLE, cluster=cluster, epoch=epoch, peer=super_node.id, reason="deposed")
         self._set(cluster, epoch, super_node)
         return True
@@ -66,24 +66,24 @@ class Election:
         self._step.write("membership", ("cluster",), (cluster, epoch))
 
     def resign(self) -> None:
-        """What we founded exists already: forget that we ever ruled, so that its true reign is not below ours."""
+        """What we founded exists already: forget that we ever led, so that its true term is not below ours."""
         self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason="resigned")
         self.cluster, self.epoch, self.super_node, self.candidates = None, NO_EPOCH, None, ()
         self._vacant_ticks = None
         self._step.erase("membership", ("cluster",))
 
     def outlive(self, epoch: Epoch) -> None:
-        """The highest reign was an earlier process of ours: the succession after it begins."""
+        """The highest term was an earlier process of ours: the succession after it begins."""
         self.epoch, self.super_node, self._vacant_ticks = epoch, None, 0
 
     def abdicate(self) -> None:
-        """Rule no more; the succession begins."""
+        """Lead no more; the succession begins."""
         self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason="abdicated")
         self.super_node, self._vacant_ticks = None, 0
 
     def vacate(self, lost: NodeId) -> None:
-        """Our super-node is dead, or says it rules no more: the succession begins."""
-        if self.super_node is not None and self.super_node.id == lost and not self.rules:
+        """Our super-node is dead, or says it leads no more: the succession begins."""
+        if self.super_node is not None and self.super_node.id == lost and not self.is_super_node:
             self.super_node = None
             self._vacant_ticks = 0
 
@@ -114,6 +114,6 @@ class Election:
         return line.index(me) if me in line else len(line)
 
     def announcement(self) -> Takeover:
-        """Who rules, for those who believe otherwise."""
+        """Who leads, for those who believe otherwise."""
         assert self.cluster is not None and self.super_node is not None
         return Takeover(self.cluster, self.epoch, self.super_node)

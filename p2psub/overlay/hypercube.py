@@ -18,13 +18,13 @@ from p2psub.model.changes import Vector
 from p2psub.model.graycode import Prefix, overlaps
 from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
 from p2psub.model.messages.cube import (
-    CubeReport,
-    DirectoryAsk,
-    DirectorySay,
+    CubeHeartbeat,
+    DirectoryRequest,
+    DirectoryResponse,
     Filled,
-    SplitAsk,
     SplitGrant,
     SplitRefused,
+    SplitRequest,
 )
 from p2psub.model.places import Entry, Standing
 from p2psub.model.records import Kind
@@ -33,7 +33,7 @@ from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.overlay.liveness import Liveness
 
-DIRECTORY_ROOM: Final = "directory"
+DIRECTORY_NAMESPACE: Final = "directory"
 
 _SPLIT_PATIENCE_TICKS: Final = 40
 """A founder not heard of for this long has given up; its half is free again. A guess."""
@@ -51,7 +51,7 @@ class Filling:
     prefix: Prefix
     founder: Contact
     epoch: Epoch
-    """The reign that gave the promise; another cannot keep it, since its casts went past the founder."""
+    """The term that gave the promise; another cannot keep it, since its casts went past the founder."""
     vector: Vector
     """What the founder must hold: fixed when the promise was given, since every cast after it is handed on."""
     asked_tick: int
@@ -81,7 +81,7 @@ class Hypercube:
         self.filling: Filling | None = None
         self.granted: SplitGrant | None = None
         self.is_founding = False
-        """Whether we began our reign to found a cluster that has no place yet."""
+        """Whether we began our term to found a cluster that has no place yet."""
 
     # Our own place
 
@@ -105,8 +105,8 @@ class Hypercube:
 
     @property
     def place(self) -> Prefix | None:
-        """The subcube we answer for: only while we rule; a filling founder answers for its half through the giver."""
-        if not self._election.rules:
+        """The subcube we answer for: only while we lead; a filling founder answers for its half through the giver."""
+        if not self._election.is_super_node:
             return None
         entry = self.entry
         if entry is not None:
@@ -118,7 +118,7 @@ class Hypercube:
         self._place(cluster, Prefix(""), 1)
 
     def speak(self, members: int, able: list[Contact]) -> None:
-        """Put our reign into the directory, with our size and spares out of who is able to succeed."""
+        """Put our term into the directory, with our size and spares out of who is able to succeed."""
         entry, epoch = self.entry, self._election.epoch
         if entry is None or entry.epoch > epoch:
             return
@@ -165,7 +165,7 @@ class Hypercube:
         """Take what is newer, and make it durable: with it an overlay that was down finds itself again."""
         changed = self._directory.merge(entries)
         for entry in changed:
-            self._step.write(DIRECTORY_ROOM, (entry.cluster,), entry)
+            self._step.write(DIRECTORY_NAMESPACE, (entry.cluster,), entry)
         return changed
 
     def _merge(self, entries: list[Entry]) -> None:
@@ -178,39 +178,39 @@ class Hypercube:
     # Reports
 
     def beat(self, digest: bytes, complete: bool, announce_to: tuple[Contact, ...]) -> None:
-        """Report to the neighbours; look after vacancies, splits and double claims."""
+        """Heartbeat to the neighbours; look after vacancies, splits and double claims."""
         entry = self.entry
         if entry is None:
             return
-        report = CubeReport(entry.cluster, self._directory.digest, digest, complete)
+        heartbeat = CubeHeartbeat(entry.cluster, self._directory.digest, digest, complete)
         for contact in self._directory.neighbours(entry.prefix):
-            self._step.send(contact, report)
+            self._step.send(contact, heartbeat)
         if self.filling is not None:
-            self._step.send(self.filling.founder, report)
+            self._step.send(self.filling.founder, heartbeat)
         if self._tick % 10 == 0 or self._announced != self._directory.digest:
             self._announced = self._directory.digest
             for contact in announce_to:
-                self._step.send(contact, DirectorySay(self._directory.entries()))
+                self._step.send(contact, DirectoryResponse(self._directory.entries()))
 
     def watched(self) -> list[Contact]:
         """The neighbours, whose silence matters to casts."""
         entry = self.entry
         return [] if entry is None else self._directory.neighbours(entry.prefix)
 
-    def on_cube_report(self, peer: Contact, report: CubeReport) -> None:
-        if report.directory != self._directory.digest:
-            self._step.send(peer, DirectorySay(self._directory.entries()))
+    def on_cube_heartbeat(self, peer: Contact, heartbeat: CubeHeartbeat) -> None:
+        if heartbeat.directory != self._directory.digest:
+            self._step.send(peer, DirectoryResponse(self._directory.entries()))
 
-    def on_directory_ask(self, peer: Contact, _: DirectoryAsk) -> None:
-        self._step.send(peer, DirectorySay(self._directory.entries()))
+    def on_directory_request(self, peer: Contact, _: DirectoryRequest) -> None:
+        self._step.send(peer, DirectoryResponse(self._directory.entries()))
 
-    def on_directory_say(self, peer: Contact, said: DirectorySay) -> None:
+    def on_directory_response(self, peer: Contact, said: DirectoryResponse) -> None:
         """Take what is newer; a super-node says back what the other does not know."""
         self._merge(list(said.entries))
         told = Directory()
         told.merge(said.entries)
-        if self._election.rules and told.digest != self._directory.digest:
-            self._step.send(peer, DirectorySay(self._directory.entries()))
+        if self._election.is_super_node and told.digest != self._directory.digest:
+            self._step.send(peer, DirectoryResponse(self._directory.entries()))
 
     # Splits
 
@@ -218,10 +218,10 @@ class Hypercube:
         """A founder's beat: ask the owner of a shortest prefix, or tell it that we are filled."""
         shortest = self._directory.shortest(cluster)
         if shortest is not None:
-            self._step.send(shortest.super_node, SplitAsk(cluster, self._step.me))
+            self._step.send(shortest.super_node, SplitRequest(cluster, self._step.me))
 
-    def on_split_ask(self, peer: Contact, ask: SplitAsk) -> None:
-        entry, rules = self.entry, self._election.rules
+    def on_split_request(self, peer: Contact, ask: SplitRequest) -> None:
+        entry, rules = self.entry, self._election.is_super_node
         shortest = self._directory.shortest(ask.cluster)
         known = self._directory.get(ask.cluster)
         busy = self.filling is not None and self.filling.cluster != ask.cluster
@@ -245,14 +245,14 @@ class Hypercube:
             self._step.send(peer, grant)
 
     def forget_promises(self) -> None:
-        """A reign begins or ends, and with it every promise."""
+        """A term begins or ends, and with it every promise."""
         self.filling = self.granted = None
 
     def _refuse_split(self, peer: Contact, reason: str) -> None:
         self._step.send(peer, SplitRefused(reason, self._directory.entries()))
 
     def on_split_grant(self, _: Contact, grant: SplitGrant) -> None:
-        if self.entry is None and grant.cluster == self._election.cluster and self._election.rules:
+        if self.entry is None and grant.cluster == self._election.cluster and self._election.is_super_node:
             self._merge(list(grant.entries))
             self.granted = grant
 
@@ -277,14 +277,14 @@ class Hypercube:
         entry, filling = self.entry, self.filling
         promised = None if filling is None else (filling.cluster, filling.prefix, filling.epoch, filling.vector)
         claimed = (filled.cluster, filled.entry.prefix, self._election.epoch, filled.vector)
-        if entry is None or not self._election.rules or promised != claimed:
+        if entry is None or not self._election.is_super_node or promised != claimed:
             # Placed already, or promised by a super-node before us: then what was cast since never reached it.
             self._refuse_split(peer, "not_promised")
             return
         self.filling = None
         self._merge([filled.entry])
         self._place(entry.cluster, Prefix(entry.prefix + "0"), entry.version + 1)
-        self._step.send(peer, DirectorySay(self._directory.entries()))
+        self._step.send(peer, DirectoryResponse(self._directory.entries()))
 
     # Loss
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from p2psub.config import LivenessConfig
 from p2psub.model.ids import Contact, NodeId
-from p2psub.model.messages.liveness import Ping, Pong, WitnessAsk, WitnessSay
+from p2psub.model.messages.liveness import Ping, Pong, WitnessRequest, WitnessResponse
 from p2psub.model.step import Step
 
 _NEVER: Final = -1
@@ -57,7 +57,7 @@ class Liveness:
             watch.is_heard = True
         if self._askers:
             for asker, _ in self._askers.pop(peer, {}).values():
-                self._step.send(asker, WitnessSay(peer))
+                self._step.send(asker, WitnessResponse(peer))
 
     def link_lost(self, peer: NodeId) -> None:
         """A lost link is a reason to suspect at once, not yet a death."""
@@ -125,7 +125,7 @@ class Liveness:
     def _ask_witnesses(self, suspect: Contact, witnesses: list[Contact]) -> None:
         able = [w for w in witnesses if w.id not in (suspect.id, self._step.me.id) and not self.is_suspect(w.id)]
         for witness in self._step.rng.sample(able, min(self._config.witnesses, len(able))):
-            self._step.send(witness, WitnessAsk(suspect))
+            self._step.send(witness, WitnessRequest(suspect))
 
     def _forget_old_questions(self) -> None:
         for suspect, askers in list(self._askers.items()):
@@ -141,19 +141,19 @@ class Liveness:
     def on_pong(self, peer: Contact, _: Pong) -> None:
         """Being heard is all a pong is for, and that is noted for every message."""
 
-    def on_witness_ask(self, peer: Contact, ask: WitnessAsk) -> None:
+    def on_witness_request(self, peer: Contact, ask: WitnessRequest) -> None:
         """Say at once what was just heard; else ping the suspect and say so when it answers."""
         if ask.suspect.id == self._step.me.id:
-            self._step.send(peer, WitnessSay(ask.suspect.id))
+            self._step.send(peer, WitnessResponse(ask.suspect.id))
             return
         watch = self._watched.get(ask.suspect.id)
         if watch is not None and watch.fate is None and self._tick - watch.heard_tick < 1:
-            self._step.send(peer, WitnessSay(ask.suspect.id))
+            self._step.send(peer, WitnessResponse(ask.suspect.id))
             return
         self._askers.setdefault(ask.suspect.id, {})[peer.id] = (peer, self._tick)
         self._step.send(ask.suspect, Ping())
 
-    def on_witness_say(self, _: Contact, say: WitnessSay) -> None:
+    def on_witness_response(self, _: Contact, say: WitnessResponse) -> None:
         watch = self._watched.get(say.suspect)
         if watch is not None:
             watch.witnessed_tick = self._tick

@@ -6,28 +6,28 @@ from typing import Final
 
 from p2psub.config import ClusterConfig
 from p2psub.model.ids import Contact, NodeId
-from p2psub.model.messages.cluster import Report
+from p2psub.model.messages.cluster import Heartbeat
 from p2psub.model.step import Step
 
 _REPORTING_TICKS: Final = 8
-"""Until then members may not have heard of a new reign. A guess: four heartbeats."""
+"""Until then members may not have heard of a new term. A guess: four heartbeats."""
 
 SURPASSING: Final = 1.2
 """How many times a candidate's score another must have to take its rank. A guess: a fifth more."""
 
 
 class Member:
-    """A member and its last report."""
+    """A member and its last heartbeat."""
 
-    __slots__ = ("contact", "report")
+    __slots__ = ("contact", "heartbeat")
 
-    def __init__(self, contact: Contact, report: Report) -> None:
+    def __init__(self, contact: Contact, heartbeat: Heartbeat) -> None:
         self.contact = contact
-        self.report = report
+        self.heartbeat = heartbeat
 
 
 class Roster:
-    """Members that report, ourselves excluded."""
+    """Members that heartbeat, ourselves excluded."""
 
     def __init__(self, step: Step, config: ClusterConfig) -> None:
         self._step = step
@@ -40,7 +40,7 @@ class Roster:
         self.candidates: list[Contact] = []
 
     def restart(self, known: list[Contact], seen_min: int = 1) -> None:
-        """Begin a reign: nobody has reported yet, but whoever was known counts as seen.
+        """Begin a term: nobody has reported yet, but whoever was known counts as seen.
 
         `seen_min` is for one who has forgotten its cluster: it must assume that there were so many.
         """
@@ -48,11 +48,11 @@ class Roster:
         self._seen.update({contact.id: self._tick for contact in known})
         self._seen_min, self._restarted_tick = seen_min, self._tick
 
-    def report(self, peer: Contact, report: Report) -> bool:
+    def note(self, peer: Contact, heartbeat: Heartbeat) -> bool:
         """Note a report; True if the member is new, or is back in a new incarnation."""
         before = self.members.get(peer.id)
-        is_new = before is None or before.report.incarnation != report.incarnation
-        self.members[peer.id] = Member(peer, report)
+        is_new = before is None or before.heartbeat.incarnation != heartbeat.incarnation
+        self.members[peer.id] = Member(peer, heartbeat)
         self._seen[peer.id] = self._tick
         return is_new
 
@@ -83,12 +83,12 @@ class Roster:
 
         Scores are measured and waver: without that, candidates would come and go, each with the whole state to be sent.
         """
-        able = {node: m for node, m in self.members.items() if m.report.in_ring and m.report.score >= 0}
+        able = {node: m for node, m in self.members.items() if m.heartbeat.in_ring and m.heartbeat.score >= 0}
         held = [able.pop(contact.id) for contact in self.candidates if contact.id in able]
-        line = held + sorted(able.values(), key=lambda m: (-m.report.score, m.contact.id))
+        line = held + sorted(able.values(), key=lambda m: (-m.heartbeat.score, m.contact.id))
         for start in range(1, len(line)):
             place = start
-            while place and line[place].report.score > SURPASSING * line[place - 1].report.score:
+            while place and line[place].heartbeat.score > SURPASSING * line[place - 1].heartbeat.score:
                 line[place - 1], line[place] = line[place], line[place - 1]
                 place -= 1
         self.candidates = [member.contact for member in line[: self._config.candidates]]
@@ -110,7 +110,7 @@ class Roster:
 
     def owners(self) -> list[Contact]:
         """Who may hold keys: members that are in the ring, and ourselves, clockwise."""
-        holding = [member.contact for member in self.members.values() if member.report.in_ring]
+        holding = [member.contact for member in self.members.values() if member.heartbeat.in_ring]
         return sorted([*holding, self._step.me], key=lambda contact: contact.id)
 
     def small_ring(self, successors: int) -> tuple[Contact, ...]:

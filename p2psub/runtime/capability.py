@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from p2psub.runtime.tcp_figures import TcpFigures
 
 UNFIT = -1.0
-"""The score of a peer that may not rule."""
+"""The score of a peer that may not lead."""
 MEASURE_EVERY_S = 60.0
 
 _GIB = 1 << 30

@@ -9,12 +9,12 @@ import trio
 
 from p2psub.errors import P2psubError, PeerFault
 from p2psub.identity.enrolment import (
-    EnrolAsk,
     EnrolGrant,
     EnrolmentMessage,
     EnrolRefused,
+    EnrolRequest,
     JoinToken,
-    RenewAsk,
+    RenewRequest,
     decode_enrolment,
     encode_enrolment,
     fingerprint_of,
@@ -38,14 +38,14 @@ async def enrol(address: str, token: JoinToken, key: NodeKey) -> EnrolGrant:
     """Get a first certificate. The token is told only to whoever holds the key of the authority that it names."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    grant = await _ask(address, context, token.fingerprint, EnrolAsk(token.format(), key.csr()))
+    grant = await _ask(address, context, token.fingerprint, EnrolRequest(token.format(), key.csr()))
     return _checked(grant, token.fingerprint, token.overlay, key)
 
 
 async def renew(address: str, credentials: Credentials, key: NodeKey) -> EnrolGrant:
     """Get the next certificate for the same key, from whoever holds the key of our authority."""
     fingerprint = fingerprint_of(credentials.ca_der)
-    grant = await _ask(address, client_context(credentials), fingerprint, RenewAsk(key.csr()))
+    grant = await _ask(address, client_context(credentials), fingerprint, RenewRequest(key.csr()))
     return _checked(grant, fingerprint, credentials.overlay, key)
 
 
@@ -57,7 +57,9 @@ def _checked(grant: EnrolGrant, fingerprint: bytes, overlay: str, key: NodeKey) 
     return grant
 
 
-async def _ask(address: str, context: ssl.SSLContext, fingerprint: bytes, ask: EnrolAsk | RenewAsk) -> EnrolGrant:
+async def _ask(
+    address: str, context: ssl.SSLContext, fingerprint: bytes, ask: EnrolRequest | RenewRequest
+) -> EnrolGrant:
     host, port = split_address(address, "bootstrap")
     context.check_hostname = False
     # The fingerprint says all: the authority shows its own certificate, and no other may have signed it.

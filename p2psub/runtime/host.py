@@ -17,7 +17,7 @@ from p2psub.model.effects import Deny, DenyCommand, LeaveCommand, MeasuredComman
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
 from p2psub.node.core import NodeCore
-from p2psub.node.papers import Papers
+from p2psub.node.security_context import SecurityContext
 from p2psub.runtime.capability import MEASURE_EVERY_S, UNFIT, Measuring
 from p2psub.runtime.driver import Driver, wall_offset_us
 from p2psub.runtime.handshake import Self
@@ -101,7 +101,7 @@ class Host:
             None if config.cluster is None else ClusterId(config.cluster),
             wall_offset_us(),
             self._score,
-            papers=Papers(
+            security=SecurityContext(
                 identity.passport.rights,
                 self._notary,
                 self._deny_list.as_message() if self._deny_list.ids else None,
@@ -123,11 +123,11 @@ class Host:
 
     @property
     def _score(self) -> float:
-        may_rule = self._config.super_node and self._identity.passport.rights.may_rule
-        return self._capability.score if may_rule else UNFIT
+        may_lead = self._config.super_node and self._identity.passport.rights.may_lead
+        return self._capability.score if may_lead else UNFIT
 
     async def _measure(self) -> None:
-        """Measure the machine and its links now and then; whoever may not rule shows it too, and is not ranked."""
+        """Measure the machine and its links now and then; whoever may not lead shows it too, and is not ranked."""
         while True:
             await trio.sleep(MEASURE_EVERY_S)
             figures = [link.figures for link in self._links.open]

@@ -22,7 +22,7 @@ class TooLarge(Refusal):
     """What was handed in is larger than the overlay carries."""
 
 
-class NoRight(Refusal):
+class NotAuthorized(Refusal):
     """The peer's certificate does not give the right."""
 
 
@@ -43,6 +43,6 @@ _ADVICE = {
 
 def why_not_taken(topic: str, reason: str) -> Refusal:
     """What to tell whoever published an event that was refused."""
-    if reason == "no_right":
-        return NoRight(f"{topic}: {reason}", "enrol with a join token that has the right to publish it")
+    if reason == "not_authorized":
+        return NotAuthorized(f"{topic}: {reason}", "enrol with a join token that has the right to publish it")
     return NotTaken(f"{topic}: {reason}", _ADVICE.get(reason, "publish it again; if that does not help, see the log"))

@@ -51,7 +51,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     """Its place among the candidates, from 1."""
     score: float
-    """The sum of its capability; below zero if it may not rule."""
+    """The sum of its capability; below zero if it may not lead."""
     counters: dict[str, int]
     recorded: dict[tuple[Kind, str], int] = {}
     """How often what was recorded, by kind and reason."""

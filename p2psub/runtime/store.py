@@ -18,8 +18,8 @@ import trio
 
 from p2psub.model.effects import Persist, Write
 from p2psub.node.core import Disk
+from p2psub.runtime.namespaces import Name, RowDamaged, decode_row, encode_name, encode_row
 from p2psub.runtime.pauses import pauses_s
-from p2psub.runtime.rooms import Name, RowDamaged, decode_row, encode_name, encode_row
 from p2psub.runtime.store_file import FAULTS, INDEX, count_incarnation, fault_of, open_connection
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import trio
 
-from p2psub.model.effects import TookCommand
+from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict
 from p2psub.runtime.items import Gap, Item, Notification
@@ -23,7 +23,7 @@ TOOK_SHARE = 4
 class Subscription:
     """Iterate over it for events and gaps; `verdict` says where it stands by now."""
 
-    def __init__(self, window: int, tell: Callable[[TookCommand], None]) -> None:
+    def __init__(self, window: int, tell: Callable[[ConsumedCommand], None]) -> None:
         self.is_over = False
         """The application has left it."""
         self._verdict: SubscribeVerdict | None = None
@@ -113,7 +113,7 @@ class Subscription:
     def _note_taken(self, count: int) -> None:
         self._took += count
         if self._took and (not self._items or self._took * TOOK_SHARE >= self._window):
-            self._tell(TookCommand(self.id, self._took))
+            self._tell(ConsumedCommand(self.id, self._took))
             self._took = 0
 
 

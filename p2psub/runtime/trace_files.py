@@ -128,11 +128,11 @@ def _with_floats_marked(record: Record) -> Record:
 def _filter_marked(declared: _Declared) -> _Declared:
     if declared is None:
         return declared
-    terms = (
-        tuple(msgspec.structs.replace(test, constant=_marked(test.constant)) for test in term)
-        for term in declared.filter.terms
+    conjunctions = (
+        tuple(msgspec.structs.replace(test, constant=_marked(test.constant)) for test in conjunction)
+        for conjunction in declared.filter.conjunctions
     )
-    return msgspec.structs.replace(declared, filter=Filter(tuple(terms)))
+    return msgspec.structs.replace(declared, filter=Filter(tuple(conjunctions)))
 
 
 def _marked(value: Value) -> object:

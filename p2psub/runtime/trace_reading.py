@@ -119,7 +119,7 @@ def journey_of(event: EventId, records: Iterable[Record]) -> Journey:
                 Kind.STORE: journey.stored,
                 Kind.MATCH: journey.owners,
                 Kind.DISCHARGE: journey.owners,
-                Kind.KEEP: journey.kept,
+                Kind.COPY: journey.kept,
             }
             lists.get(record.kind, journey.others).append(record)
     return journey._replace(arrivals=[arrivals[name] for name in sorted(arrivals)])

@@ -10,8 +10,8 @@ from p2psub.runtime.refusals import TooLarge
 
 def check_filter(wanted: Filter) -> Filter:
     """The same filter; BadContent or TooLarge if no peer would take it."""
-    for term in wanted.terms:
-        for predicate in term:
+    for conjunction in wanted.conjunctions:
+        for predicate in conjunction:
             text_bytes("an attribute of the filter", predicate.attribute)
             value_bytes(f"the constant for {predicate.attribute}", predicate.constant)
     excess = excess_of(wanted)

@@ -170,8 +170,8 @@ def _is_above(node: _Node, other: _Node) -> bool:
 def _node_of(text: str, wanted: Filter) -> _Node:
     scope = scope_of(wanted)
     pins: dict[str, str | float] = {}
-    if len(scope.terms) == 1:
-        for attribute, extent in scope.terms[0].items():
+    if len(scope.conjunctions) == 1:
+        for attribute, extent in scope.conjunctions[0].items():
             value = only_value(extent)
             if value is not None:
                 pins[attribute] = value

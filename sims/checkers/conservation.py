@@ -15,11 +15,11 @@ _Reception = tuple[NodeId, int, CastId | None, Prefix | None]
 
 
 def check_received(evidence: Evidence) -> Iterator[Finding]:
-    """Received = new + duplicate: nothing is new twice in one reign, and a duplicate was new before."""
+    """Received = new + duplicate: nothing is new twice in one term, and a duplicate was new before."""
     new: set[_Reception] = set()
     for at_us, record in evidence.of(Kind.RECEIVE, Kind.DUPLICATE, Kind.ROLE):
         if record.kind is Kind.ROLE:
-            # Who begins or ends a reign forgets the casts of the reign before.
+            # Who begins or ends a term forgets the casts of the term before.
             new = {reception for reception in new if reception[:2] != (record.node, record.incarnation)}
             continue
         if record.cast is None:

@@ -17,7 +17,7 @@ JOIN_HEARTBEATS = 10
 def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
     """S5: by the time of an acknowledgement as many nodes had made the event durable as it says."""
     holders: dict[EventId | None, set[NodeId]] = {}
-    for at_us, record in evidence.of(Kind.STORE, Kind.KEEP, Kind.ACKNOWLEDGE):
+    for at_us, record in evidence.of(Kind.STORE, Kind.COPY, Kind.ACKNOWLEDGE):
         if record.kind is not Kind.ACKNOWLEDGE:
             holders.setdefault(record.event, set()).add(record.node)
         elif record.copies is None:

@@ -14,10 +14,10 @@ from sims.checkers import (
     obligations,
     owners,
     queues,
-    reigns,
     rings,
     spreading,
     stability,
+    terms,
 )
 from sims.checkers.evidence import Evidence, Finding, first_of
 from sims.checkers.obligations import Obligations, obligations_of
@@ -44,7 +44,7 @@ def judge(evidence: Evidence) -> Judgement:
     """Run every checker."""
     owed = obligations_of(evidence)
     findings = list(_all(evidence, owed))
-    spans = [heartbeats for _, _, heartbeats in reigns.failovers(evidence) if heartbeats is not None]
+    spans = [heartbeats for _, _, heartbeats in terms.failovers(evidence) if heartbeats is not None]
     joined = [heartbeats for _, _, heartbeats in bounds.joins(evidence) if heartbeats is not None]
     replaced = [heartbeats for _, heartbeats in owners.replacements(evidence) if heartbeats is not None]
     outcomes: dict[str, int] = {}
@@ -81,8 +81,8 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from copies.check_advertisements(evidence)
     yield from rings.check_rings(evidence)
     yield from rings.check_clusters_whole(evidence)
-    yield from reigns.check_one_per_epoch(evidence)
-    yield from reigns.check_failover(evidence)
+    yield from terms.check_one_per_epoch(evidence)
+    yield from terms.check_failover(evidence)
     yield from owners.check_owners_replaced(evidence)
     yield from spreading.check_stored_once(evidence)
     yield from spreading.check_numbered_once(evidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from p2psub.model.changes import ChangeNumber, Stream
+from p2psub.model.changes import ChangeNumber, LogId
 from p2psub.model.content import DeclarationState, Event, Filter, Guarantee, Subscription, pinned_topics
 from p2psub.model.ids import EventId, NodeId, SubscriptionId
 from p2psub.model.outcomes import Outcome
@@ -23,9 +23,9 @@ class _Wanted:
 
     id: SubscriptionId
     filter: Filter
-    changes: list[tuple[Stream, int, int, DeclarationState]] = field(default_factory=list)
+    changes: list[tuple[LogId, int, int, DeclarationState]] = field(default_factory=list)
 
-    def is_active_under(self, vector: dict[Stream, int]) -> bool:
+    def is_active_under(self, vector: dict[LogId, int]) -> bool:
         """Whether the highest version that the vector holds is an active one."""
         known = [(version, state) for stream, n, version, state in self.changes if n <= vector.get(stream, 0)]
         return bool(known) and max(known)[1] is DeclarationState.ACTIVE
@@ -54,7 +54,7 @@ class _Register:
                 self._open.append(wanted)
         wanted.changes.append((number.stream, number.n, subscription.version, subscription.state))
 
-    def owed(self, event: Event, vector: dict[Stream, int]) -> list[SubscriptionId]:
+    def owed(self, event: Event, vector: dict[LogId, int]) -> list[SubscriptionId]:
         """Whom an event stored under that vector is owed to."""
         return [
             wanted.id

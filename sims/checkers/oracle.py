@@ -28,7 +28,7 @@ _DENIALS = {
 
 def wants(wanted: Filter, event: Event) -> bool:
     """Whether the filter takes the event."""
-    return any(all(_holds(predicate, event) for predicate in term) for term in wanted.terms)
+    return any(all(_holds(predicate, event) for predicate in conjunction) for conjunction in wanted.conjunctions)
 
 
 def _holds(predicate: Predicate, event: Event) -> bool:

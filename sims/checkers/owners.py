@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sims.checkers.evidence import Evidence, Finding
-from sims.checkers.reigns import is_overlapped
+from sims.checkers.terms import is_overlapped
 from sims.engine.heirs import Succession
 
 OWNER_HEARTBEATS = 6

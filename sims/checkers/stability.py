@@ -11,8 +11,8 @@ from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 from sims.checkers.obligations import Obligations
 from sims.checkers.oracle import wants
-from sims.checkers.reigns import FAILOVER_HEARTBEATS
 from sims.checkers.rings import RING_IDEAL_HEARTBEATS
+from sims.checkers.terms import FAILOVER_HEARTBEATS
 
 _STABLE = f"{VerdictStatus.STABLE} {DeclarationState.ACTIVE}"
 _NEVER_US = 1 << 62
@@ -22,10 +22,10 @@ def check_stable_misses_nothing(evidence: Evidence, obligations: Obligations) ->
     """S1: what is published after the verdict `stable` and acknowledged in time is delivered, or has an outcome.
 
     A stable subscription is stored in every cluster, so no owner anywhere may acknowledge without knowing it. Only
-    where a cut has left a cluster with two reigns does a verdict speak for one of them alone; it is worth more once
+    where a cut has left a cluster with two terms does a verdict speak for one of them alone; it is worth more once
     they are one again.
     """
-    split = _split_reigns(evidence)
+    split = _split_terms(evidence)
     stable_us = {id_: _after(split, at_us) for id_, at_us in _stable_since(evidence).items()}
     wanted = {id_: record for id_, record in _asked(evidence).items() if id_ in stable_us}
     by_topic: dict[str | None, list[Subscription]] = {}
@@ -100,7 +100,7 @@ def _process_ends(evidence: Evidence) -> dict[tuple[NodeId, int], int]:
     return {(node_of[crash.host], crash.incarnation): crash.at_us for crash in crashes if crash.host in node_of}
 
 
-def _split_reigns(evidence: Evidence) -> list[tuple[int, int]]:
+def _split_terms(evidence: Evidence) -> list[tuple[int, int]]:
     """When some cluster had more than one acting super-node, with the time to notice before it and to mend after it."""
     mending_us = RING_IDEAL_HEARTBEATS * evidence.heartbeat_us
     noticing_us = FAILOVER_HEARTBEATS * evidence.heartbeat_us

@@ -1,6 +1,6 @@
 """Breaking things inside the budget, and the random schedule of it.
 
-`Saboteur` does single deeds and keeps the log the checkers read; `FaultSchedule` draws deeds at random. Adversarial
+`Saboteur` does single actions and keeps the log the checkers read; `FaultSchedule` draws actions at random. Adversarial
 schedules (sims/scenarios/schedules.py) use the same saboteur, so the budget holds whoever strikes.
 """
 
@@ -263,24 +263,24 @@ class FaultSchedule:
             span = self._rngs["partition"].randint(*LONG_CUT_US)
             latest = max(0, ends_us - world.now - span)
             world.agenda.after(self._rngs["partition"].randint(0, latest), self._cut, span)
-        for kind, every_us, deed in (
+        for kind, every_us, action in (
             ("crash", CRASH_EVERY_US, self._crash),
             ("partition", CUT_EVERY_US, self._cut),
             ("pause", PAUSE_EVERY_US, self._pause),
             ("disk", PAUSE_EVERY_US, self._fill_disk),
         ):
             if kind in self._kinds:
-                self._repeat(self._rngs[kind], every_us, deed)
+                self._repeat(self._rngs[kind], every_us, action)
         world.agenda.at(ends_us, self._close)
 
-    def _repeat(self, rng: Random, every_us: int, deed: Callable[[], None]) -> None:
+    def _repeat(self, rng: Random, every_us: int, action: Callable[[], None]) -> None:
         if self._saboteur.is_open:
-            self._saboteur.world.agenda.after(int(rng.expovariate(1 / every_us)), self._again, rng, every_us, deed)
+            self._saboteur.world.agenda.after(int(rng.expovariate(1 / every_us)), self._again, rng, every_us, action)
 
-    def _again(self, rng: Random, every_us: int, deed: Callable[[], None]) -> None:
+    def _again(self, rng: Random, every_us: int, action: Callable[[], None]) -> None:
         if self._saboteur.is_open:
-            deed()
-            self._repeat(rng, every_us, deed)
+            action()
+            self._repeat(rng, every_us, action)
 
     def _close(self) -> None:
         world = self._saboteur.world

@@ -34,7 +34,7 @@ class Trace:
         self._buffer = bytearray()
 
     def hook(self, kind: Kind, hook: Hook) -> None:
-        """Call `hook` at every record of a kind; it may plan deeds, not do them."""
+        """Call `hook` at every record of a kind; it may plan actions, not do them."""
         self._hooks.setdefault(kind, []).append(hook)
 
     def add(self, now: int, record: Record) -> None:

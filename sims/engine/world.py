@@ -188,9 +188,9 @@ class World:
     def run_until(self, end: int) -> None:
         """Go on to the instant `end`, and do everything due up to it."""
         advance, touched = self.agenda.advance, self._touched
-        while (deeds := advance(end)) is not None:
-            for deed, arguments in deeds:
-                deed(*arguments)
+        while (actions := advance(end)) is not None:
+            for action, arguments in actions:
+                action(*arguments)
             if touched:
                 for host in touched:
                     if host.core is not None and host.inbox and not host.paused:

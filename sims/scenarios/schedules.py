@@ -1,6 +1,6 @@
 """Adversarial schedules: each waits for the moment at which a promise is easiest to break, and strikes there.
 
-A schedule hooks on records and plans deeds; the saboteur refuses what the budget forbids. None of them is told to the
+A schedule hooks on records and plans actions; the saboteur refuses what the budget forbids. None of them is told to the
 nodes. Strikes are thinned out by chance, so that a window holds several and the load goes on between them.
 """
 
@@ -150,13 +150,13 @@ def super_node_out_of_sight(stage: Stage, rng: Random) -> None:
 
 def _lose_sight(stage: Stage, rng: Random) -> None:
     cluster = cluster_named(rng.randrange(stage.scenario.clusters))
-    ruler = stage.saboteur.super_node(cluster)
+    leader = stage.saboteur.super_node(cluster)
     ring = sorted((host for host in stage.world.hosts if host.cluster == cluster), key=lambda host: host.id)
-    if ruler is not None and len(ring) > 4:
-        place = ring.index(ruler)
+    if leader is not None and len(ring) > 4:
+        place = ring.index(leader)
         after = [ring[(place + step) % len(ring)] for step in range(1, len(ring))]
         first = rng.randrange(len(after) - 2)
-        pairs = [(ruler, host) for host in after[first : first + 3]]
+        pairs = [(leader, host) for host in after[first : first + 3]]
         stage.saboteur.cut("super_node_out_of_sight", pairs, rng.randrange(18 * SECOND_US, 24 * SECOND_US))
 
 
@@ -167,14 +167,14 @@ def super_node_without_candidates(stage: Stage, rng: Random) -> None:
 
 
 def _isolate(stage: Stage, rng: Random) -> None:
-    ruler = stage.saboteur.super_node(cluster_named(rng.randrange(stage.scenario.clusters)))
-    said = None if ruler is None else status_of(ruler)
-    if ruler is not None and said is not None:
+    leader = stage.saboteur.super_node(cluster_named(rng.randrange(stage.scenario.clusters)))
+    said = None if leader is None else status_of(leader)
+    if leader is not None and said is not None:
         found = [stage.world.network.host_of(candidate.id) for candidate in said.candidates]
-        pairs = [(ruler, host) for host in found if host is not None]
+        pairs = [(leader, host) for host in found if host is not None]
         stage.saboteur.cut("super_node_without_candidates", pairs, 3 * SECOND_US)
         wipe = "wipe" in stage.scenario.faults
-        stage.world.agenda.after(rng.randrange(SECOND_US, 2 * SECOND_US), _strike_node, stage, ruler.id, wipe)
+        stage.world.agenda.after(rng.randrange(SECOND_US, 2 * SECOND_US), _strike_node, stage, leader.id, wipe)
 
 
 def wipes_while_clusters_are_apart(stage: Stage, rng: Random) -> None:
@@ -295,7 +295,7 @@ def publisher_restarts(stage: Stage, rng: Random) -> None:
 
 
 def subscriber_restarts(stage: Stage, rng: Random) -> None:
-    """Restart subscribers around a delivery."""
+    """Restart subscribers around a subscriber."""
 
     def delivered(_: int, record: Record) -> None:
         if rng.random() < 0.005:

@@ -124,7 +124,7 @@ class Stage:
         return False
 
     def found(self, cluster: ClusterId) -> None:
-        """Start the founder of a cluster; its members follow once it rules."""
+        """Start the founder of a cluster; its members follow once it leads."""
         hosts = [self.add_peer(cluster, f"{cluster}/{n}") for n in range(self.scenario.members)]
         self.start(hosts[0])
         self.world.agenda.after(POLL_US, self._join_when_founded, hosts)

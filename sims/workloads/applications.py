@@ -13,12 +13,12 @@ from typing import Final
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.effects import (
     AdvertiseCommand,
+    ConsumedCommand,
     Notify,
     NotifyGap,
     PublishCommand,
     Reply,
     SubscribeCommand,
-    TookCommand,
     UnsubscribeCommand,
     WithdrawCommand,
 )
@@ -61,7 +61,7 @@ class Applications:
         self._load = load
         self._rng = Random(f"{seed}/load")
         self._numbers = 0
-        self._interests: dict[int, Interest] = {}
+        self._match_index: dict[int, Interest] = {}
         self._by_id: dict[SubscriptionId, Interest] = {}
         self._offers: dict[int, Interest] = {}
         self._until = 0
@@ -84,14 +84,14 @@ class Applications:
         """Running peers."""
         return [host for host in self._world.hosts if host.core is not None and host.cluster is not None]
 
-    def _plan(self, per_second: float, delay_us: int, deed: object) -> None:
+    def _plan(self, per_second: float, delay_us: int, action: object) -> None:
         gap = int(self._rng.expovariate(per_second) * 1e6)
-        self._world.agenda.after(delay_us + gap, self._do, per_second, deed)
+        self._world.agenda.after(delay_us + gap, self._do, per_second, action)
 
-    def _do(self, per_second: float, deed: object) -> None:
-        if self._world.now < self._until and callable(deed):
-            deed()
-            self._plan(per_second, 0, deed)
+    def _do(self, per_second: float, action: object) -> None:
+        if self._world.now < self._until and callable(action):
+            action()
+            self._plan(per_second, 0, action)
 
     def _next_number(self) -> int:
         self._numbers += 1
@@ -122,15 +122,15 @@ class Applications:
         slow = rng.random() < load.slow_share
         replay = rng.random() < load.replay_share
         window = SMALL_WINDOW if slow else 1 << 30
-        self._interests[number] = Interest(host, host.incarnation, slow=slow)
+        self._match_index[number] = Interest(host, host.incarnation, slow=slow)
         self._world.command(host, SubscribeCommand(number, wanted, replay, window))
 
     def _churn(self) -> None:
-        for number in [number for number, interest in self._interests.items() if not interest.is_alive]:
-            del self._interests[number]
-        if len(self._interests) < self._load.subscriptions:
+        for number in [number for number, interest in self._match_index.items() if not interest.is_alive]:
+            del self._match_index[number]
+        if len(self._match_index) < self._load.subscriptions:
             # The peers of some have crashed: all of them come back, not one a second.
-            for _ in range(self._load.subscriptions - len(self._interests)):
+            for _ in range(self._load.subscriptions - len(self._match_index)):
                 self._subscribe()
         elif self._rng.random() < 0.5:
             self._subscribe()
@@ -138,9 +138,9 @@ class Applications:
             self._unsubscribe()
 
     def _unsubscribe(self) -> None:
-        known = [number for number, interest in self._interests.items() if interest.id is not None]
+        known = [number for number, interest in self._match_index.items() if interest.id is not None]
         if known:
-            interest = self._interests.pop(self._rng.choice(known))
+            interest = self._match_index.pop(self._rng.choice(known))
             assert interest.id is not None
             self._by_id.pop(interest.id, None)
             self._world.command(interest.host, UnsubscribeCommand(self._next_number(), interest.id))
@@ -162,7 +162,7 @@ class Applications:
             return
         status = reply.result.status
         self.verdicts[status] = self.verdicts.get(status, 0) + 1
-        interest = self._interests.get(reply.number)
+        interest = self._match_index.get(reply.number)
         if interest is not None and interest.host is host:
             interest.id = reply.result.subscription
             self._by_id[interest.id] = interest
@@ -176,4 +176,4 @@ class Applications:
 
     def _take(self, host: Host, incarnation: int, subscription: SubscriptionId) -> None:
         if host.core is not None and host.incarnation == incarnation:
-            self._world.command(host, TookCommand(subscription, 1))
+            self._world.command(host, ConsumedCommand(subscription, 1))

@@ -38,10 +38,10 @@ def draw_pinned_filter(rng: Random) -> Filter:
         topic = Predicate(TOPIC, Operator.EQUAL, rng.choice(TOPICS))
     else:
         topic = Predicate(TOPIC, Operator.IN, frozenset(rng.sample(TOPICS, 2)))
-    terms = [(topic, *_loose(rng))]
+    conjunctions = [(topic, *_loose(rng))]
     if rng.random() < 0.1:
-        terms.append((Predicate(TOPIC, Operator.EQUAL, rng.choice(TOPICS)), _narrow(rng)))
-    return Filter(tuple(terms))
+        conjunctions.append((Predicate(TOPIC, Operator.EQUAL, rng.choice(TOPICS)), _narrow(rng)))
+    return Filter(tuple(conjunctions))
 
 
 def draw_open_filter(rng: Random) -> Filter:

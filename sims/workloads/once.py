@@ -105,18 +105,18 @@ class OnceWorkload:
 
     def _filter_of(self, branch: Branch) -> Filter:
         wish = branch.wish
-        term = [
+        conjunction = [
             Predicate("category", Operator.EQUAL, self._category(branch.tree)),
             Predicate("price", Operator.GREATER_EQUAL, wish.low),
             Predicate("price", Operator.LESS_EQUAL, wish.high),
         ]
         if wish.discount is not None:
-            term.append(Predicate("discount", Operator.GREATER, wish.discount))
+            conjunction.append(Predicate("discount", Operator.GREATER, wish.discount))
         if wish.name is not None:
-            term.append(Predicate("name", Operator.PREFIX, wish.name))
+            conjunction.append(Predicate("name", Operator.PREFIX, wish.name))
         if wish.suppliers is not None:
-            term.append(Predicate("supplier", Operator.IN, wish.suppliers))
-        return Filter((tuple(term),))
+            conjunction.append(Predicate("supplier", Operator.IN, wish.suppliers))
+        return Filter((tuple(conjunction),))
 
     def _category(self, tree: int) -> str:
         return f"category-{tree if self._categories is None else tree % self._categories}"

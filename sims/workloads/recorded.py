@@ -65,14 +65,17 @@ def _subscribe(given: dict[str, object], recorded: Recorded, dated: set[str]) ->
 
 
 def _with_copies(wanted: Filter, dated: set[str]) -> Filter:
-    compared = {p.attribute for term in wanted.terms for p in term if isinstance(p.constant, Moment)} - {TOPIC}
+    compared = {
+        p.attribute for conjunction in wanted.conjunctions for p in conjunction if isinstance(p.constant, Moment)
+    } - {TOPIC}
     dated |= compared
     return Filter(
         tuple(
             tuple(
-                Predicate(p.attribute + DATED, p.operator, p.constant) if p.attribute in compared else p for p in term
+                Predicate(p.attribute + DATED, p.operator, p.constant) if p.attribute in compared else p
+                for p in conjunction
             )
-            for term in wanted.terms
+            for conjunction in wanted.conjunctions
         )
     )
 

@@ -24,12 +24,12 @@ class UniformWorkload:
         """Without end."""
         random, width = self._random, self._width
         while True:
-            term: list[Predicate] = []
+            conjunction: list[Predicate] = []
             for name in random.sample(ATTRIBUTES, ASKED):
                 low = random.random() * (1 - width)
-                term.append(Predicate(name, Operator.GREATER_EQUAL, low))
-                term.append(Predicate(name, Operator.LESS_EQUAL, low + width))
-            yield Filter((tuple(term),))
+                conjunction.append(Predicate(name, Operator.GREATER_EQUAL, low))
+                conjunction.append(Predicate(name, Operator.LESS_EQUAL, low + width))
+            yield Filter((tuple(conjunction),))
 
     def events(self, count: int) -> Iterator[Event]:
         """Each with all attributes."""

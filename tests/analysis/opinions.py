@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 from pyspark.sql import Row
 
+from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits.catalogue import AUDITS
 from p2psub.analysis.benchmark.audit_queries import AUDIT_QUERIES, COLUMNS
 from p2psub.analysis.benchmark.ground import GROUND
@@ -17,7 +18,6 @@ from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.rematching import rematch
 from p2psub.analysis.schemas import VIOLATIONS
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import Terms
 
 
 def kept(tables: Tables) -> Tables:
@@ -29,10 +29,10 @@ def audited_by_spark(tables: Tables, *, is_rematched: bool = False) -> dict[str,
     """What each audit finds, as rows of `schemas.VIOLATIONS`."""
     acks = acknowledged(tables).persist()
     pairs = rematch(tables, acks).persist() if is_rematched else None
-    terms = Terms(pairs, acks=acks, doubts=Doubts.of(tables))
+    context = AuditContext(pairs, acks=acks, doubts=Doubts.of(tables))
     found = {}
     for audit in AUDITS:
-        rows = audit.find(tables, terms)
+        rows = audit.find(tables, context)
         assert rows.schema == VIOLATIONS or rows.schema.simpleString() == VIOLATIONS.simpleString()
         found[audit.name] = rows.collect()
         assert {row.invariant for row in found[audit.name]} <= set(audit.promises)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from p2psub.analysis.report.page import Bucket, Cell, Finding, Grid, NodeDuplicates, Page, Reign, Slice
+from p2psub.analysis.report.page import Bucket, Cell, Finding, Grid, NodeDuplicates, Page, Slice, Term
 from p2psub.model.graycode import label_of
 
 BEGIN_US = 1_790_000_000_000_000
@@ -73,12 +73,12 @@ def make_page(text: str = "quotes/ACME") -> Page:
             for n in range(9)
         ),
         cells=tuple(Cell(label, f"cluster-{n}", node_named(n), 400 + 90 * n) for n, label in enumerate(labels)),
-        reigns=(
-            Reign("cluster-1", node_named(1), 1, BEGIN_US, BEGIN_US + 40 * SECOND_US),
-            Reign("cluster-2", node_named(2), 1, BEGIN_US, BEGIN_US + 18 * SECOND_US, "cut"),
-            Reign("cluster-2", node_named(3), 2, BEGIN_US + 21 * SECOND_US, BEGIN_US + 40 * SECOND_US),
-            Reign(text, node_named(4), 1, BEGIN_US + 2 * SECOND_US, BEGIN_US + 20 * SECOND_US, "abdicated"),
-            Reign(text, node_named(5), 2, BEGIN_US + 20 * SECOND_US, BEGIN_US + 40 * SECOND_US),
+        terms=(
+            Term("cluster-1", node_named(1), 1, BEGIN_US, BEGIN_US + 40 * SECOND_US),
+            Term("cluster-2", node_named(2), 1, BEGIN_US, BEGIN_US + 18 * SECOND_US, "cut"),
+            Term("cluster-2", node_named(3), 2, BEGIN_US + 21 * SECOND_US, BEGIN_US + 40 * SECOND_US),
+            Term(text, node_named(4), 1, BEGIN_US + 2 * SECOND_US, BEGIN_US + 20 * SECOND_US, "abdicated"),
+            Term(text, node_named(5), 2, BEGIN_US + 20 * SECOND_US, BEGIN_US + 40 * SECOND_US),
         ),
         grids=(Grid("Load of every peer", "Records.", ("peer", text), ((node_named(1), text),), is_shortened=True),),
         skipped=((f"{text}.ndjson", f"line 3: {text}"),),

@@ -21,7 +21,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.tables import Tables
-from p2psub.model.changes import ChangeNumber, Stream, Vector
+from p2psub.model.changes import ChangeNumber, LogId, Vector
 from p2psub.model.clock import HybridClock
 from p2psub.model.content import (
     TOPIC,
@@ -72,7 +72,7 @@ class Process:
 
     @property
     def epoch(self) -> Epoch:
-        """Its first reign's."""
+        """Its first term's."""
         return Epoch(1, self.node, self.incarnation)
 
     def start(self, **when: Any) -> Record:
@@ -110,7 +110,7 @@ class Process:
         return self.record(Kind.STORE, event=event, **fields, **when)
 
     def keep(self, event: EventId, **when: Any) -> Record:
-        return self.record(Kind.KEEP, event=event, **when)
+        return self.record(Kind.COPY, event=event, **when)
 
     def acknowledge(self, event: EventId, *, count: int, copies: int = 1, **fields: Any) -> Record:
         return self.record(Kind.ACKNOWLEDGE, event=event, copies=copies, count=count, **fields)
@@ -156,17 +156,17 @@ class Process:
         return self.record(Kind.UNSUBSCRIBE, subscription=subscription, **when)
 
     def number(self, subscription: SubscriptionId, n: int, **when: Any) -> ChangeNumber:
-        """Number a subscription's change in the stream of the own reign; `vector_to` speaks of it."""
-        number = ChangeNumber(Stream(self.cluster, self.epoch), n)
+        """Number a subscription's change in the stream of the own term; `vector_to` speaks of it."""
+        number = ChangeNumber(LogId(self.cluster, self.epoch), n)
         subscribed = self._trace.subscriptions[subscription]
         self.record(Kind.NUMBER, number=number, subscription=subscription, subscribed=subscribed, **when)
         return number
 
     def vector_to(self, n: int) -> Vector:
-        """The vector of whoever holds the first `n` changes of this super-node's reign."""
-        return ((Stream(self.cluster, self.epoch), n),)
+        """The vector of whoever holds the first `n` changes of this super-node's term."""
+        return ((LogId(self.cluster, self.epoch), n),)
 
-    # Casts and reigns
+    # Casts and terms
 
     def cast(self, payload: str = "ChangePayload", **when: Any) -> CastId:
         """A new cast that starts here."""
@@ -181,7 +181,7 @@ class Process:
         return self.record(Kind.RECEIVE, cast=cast, peer=came_from.node, prefix=prefix, hops=hops, **when)
 
     def role(self, reason: str = "super_node", **fields: Any) -> Record:
-        """A reign begins or ends here."""
+        """A term begins or ends here."""
         return self.record(Kind.ROLE, cluster=self.cluster, reason=reason, **{"epoch": self.epoch, **fields})
 
     def directory(self, other: Process, prefix: str, **fields: Any) -> Record:

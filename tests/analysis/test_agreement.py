@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import conservation, copies, deliveries, liveness, losses, spreading
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.debts import acknowledged
@@ -22,7 +23,6 @@ from p2psub.analysis.figures import figures
 from p2psub.analysis.rematching import rematch
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import Terms
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.instants import Stamp
@@ -112,10 +112,10 @@ def write(run: Run, directory: Path) -> None:
         Shelf(directory / node.hex()[:10], node, 1 << 40).add(several)
 
 
-def terms_of(tables: Tables) -> Terms:
+def terms_of(tables: Tables) -> AuditContext:
     """What audits share, matched anew."""
     acks = acknowledged(tables).persist()
-    return Terms(rematch(tables, acks).persist(), acks=acks, doubts=Doubts.of(tables))
+    return AuditContext(rematch(tables, acks).persist(), acks=acks, doubts=Doubts.of(tables))
 
 
 def pairs_of(rows: Iterable[Any]) -> set[tuple[int, int]]:
@@ -131,9 +131,9 @@ def test_64_nodes_are_judged_alike(spark: SparkSession, tmp_path: Path, scenario
     assert len(run.evidence.sites) == 64
     write(run, tmp_path / "traces")
     tables = compact(spark, [tmp_path / "traces"], tmp_path / "tables").tables
-    terms = terms_of(tables)
-    assert terms.pairs is not None
-    counted = terms.pairs.agg(F.count_if("is_owed").alias("owed"), F.count_if(~F.col("is_wanted")).alias("unwanted"))
+    context = terms_of(tables)
+    assert context.pairs is not None
+    counted = context.pairs.agg(F.count_if("is_owed").alias("owed"), F.count_if(~F.col("is_wanted")).alias("unwanted"))
     assert counted.first() == (len(run.owed.owed), 0)
     handed = tables.of(Kind.DELIVER)
     distinct = handed.select("event", "subscription").distinct().count()
@@ -145,7 +145,7 @@ def test_64_nodes_are_judged_alike(spark: SparkSession, tmp_path: Path, scenario
     found = [
         row
         for audit in (losses, deliveries, copies, spreading, conservation, liveness)
-        for row in audit.audit(tables, terms).collect()
+        for row in audit.audit(tables, context).collect()
     ]
     assert [row for row in found if row.verdict == "violated"] == []
     # Where nobody fell nothing is unknown; else only what may lie in the tails of those who did.
@@ -221,8 +221,8 @@ def test_an_owner_that_believes_itself_loses_the_same_events_for_both(spark: Spa
     """
     run = perform(OWNERS_FALL, 0, keeping.calls_it_delivered_when_sent)
     tables = Tables(*(frame.coalesce(1).persist() for frame in tables_of(spark, run.records)))
-    terms = terms_of(tables)
-    found = [row for audit in (losses, conservation) for row in audit.audit(tables, terms).collect()]
+    context = terms_of(tables)
+    found = [row for audit in (losses, conservation) for row in audit.audit(tables, context).collect()]
     violated = [row for row in found if row.verdict == "violated"]
     assert {row.invariant for row in violated} == {finding.invariant for finding in run.findings}
     missed = run.named("S1")

@@ -193,8 +193,8 @@ def test_casts_are_weighed_against_the_super_nodes_of_their_time(spark: SparkSes
     assert sum(row[0] for row in rows(links(tables), "casts")) == 9
 
 
-def test_reigns_have_a_beginning_an_end_and_a_gap_between(spark: SparkSession) -> None:
-    """A cluster without super-node shows as vacant until the next reign."""
+def test_terms_have_a_beginning_an_end_and_a_gap_between(spark: SparkSession) -> None:
+    """A cluster without super-node shows as vacant until the next term."""
     found = rows(timeline(cube().tables(spark)), "cluster", "began_us", "ended_us", "end", "vacant_us")
     assert [(c, began - BEGIN_US, ended - BEGIN_US, end, gap) for c, began, ended, end, gap in found] == [
         ("a", 10_000, 600_000, "closed", None),

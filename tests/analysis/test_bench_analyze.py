@@ -36,7 +36,7 @@ def test_every_question_can_be_asked_of_duckdb(tmp_path: Path) -> None:
         answers = {name: ask(name) for name in (*ANSWERS, *AUDITED)}
         assert cpu_s(pids) > before_s
         assert sum(map(peak_mib, pids)) > 10
-    assert {name for name, answer in answers.items() if not answer} == {"audit reigns"}
+    assert {name for name, answer in answers.items() if not answer} == {"audit terms"}
     [promised] = [row for row in answers["coverage"] if row[0] == "effectively_once"]
     assert promised[1] == pytest.approx(500_000 / 14.2 * 0.9, rel=0.1)
 

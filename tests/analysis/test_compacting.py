@@ -120,7 +120,7 @@ def test_tables_are_partitioned_and_sorted(spark: SparkSession, tmp_path: Path) 
     assert len(kept) == 40
     assert [(row.event, row.wall_us) for row in kept] == sorted((row.event, row.wall_us) for row in kept)
     assert {path.name for path in (tmp_path / "out" / "records").glob("kind=*")} == {
-        f"kind={kind}" for kind in (Kind.START, Kind.PUBLISH, Kind.KEEP)
+        f"kind={kind}" for kind in (Kind.START, Kind.PUBLISH, Kind.COPY)
     }
 
 

@@ -8,11 +8,11 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.answers.coverage import coverage
+from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import losses
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import Terms
 from p2psub.model.ids import EventId
 from p2psub.model.instants import Stamp
 from tests.analysis.planting import BEGIN_US, Planting
@@ -94,7 +94,7 @@ class Ledger:
 
     def _plant_ends(self) -> None:
         alice, owner, heir, bob = self.alice, self.owner, self.heir, self.bob
-        event = self.event(Debt("heir", 2, still_owed=2))  # a deed with other matches is another debt
+        event = self.event(Debt("heir", 2, still_owed=2))  # an owed event with other matches is another debt
         owner.store(event, owed=1)
         heir.store(event, owed=2)
         alice.acknowledge(event, count=2)
@@ -129,8 +129,8 @@ def test_answers_and_audits_owe_the_same(spark: SparkSession) -> None:
     numbers = Numbers.of(trace.records)
     name = {numbers.processes[one.node, 1]: text for one, text in ((ledger.owner, "owner"), (ledger.heir, "heir"))}
     stored = {row.event: (name.get(row.process), row.owed) for row in acks.collect()}
-    terms = Terms(acks=acks, doubts=Doubts.of(tables))
-    covered = {row.event: row for row in coverage(tables, terms).collect()}
+    context = AuditContext(acks=acks, doubts=Doubts.of(tables))
+    covered = {row.event: row for row in coverage(tables, context).collect()}
     found = {
         event: Debt(*stored[key], covered[key].lost, covered[key].still_owed, covered[key].ended)
         for event in ledger.debts
@@ -141,7 +141,9 @@ def test_answers_and_audits_owe_the_same(spark: SparkSession) -> None:
     alone = {row.event: row for row in coverage(tables).collect()}
     assert alone == covered
     lost = {numbers.key(event) for event, debt in ledger.debts.items() if debt.lost}
-    assert {row.event: row.verdict for row in losses.audit(tables, terms).collect()} == dict.fromkeys(lost, "violated")
+    assert {row.event: row.verdict for row in losses.audit(tables, context).collect()} == dict.fromkeys(
+        lost, "violated"
+    )
     spark.catalog.clearCache()
 
 

@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.answers.casts import casts
 from p2psub.analysis.answers.coverage import coverage
+from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import losses
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.doubts import ALWAYS_US, NEVER_US, Doubts, Span
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import Terms
 from p2psub.model.ids import EventId
 from tests.analysis.planting import BEGIN_US, Planting, Process
 from tests.analysis.rows import Numbers
@@ -136,17 +136,17 @@ def test_a_missing_part_reaches_to_its_edge_and_no_further(spark: SparkSession, 
     trace, events = planted(spoil)
     tables = Tables(*(frame.coalesce(1).persist() for frame in trace.tables(spark)))
     span = SPANS[spoil]
-    terms = Terms(acks=acknowledged(tables).persist(), doubts=Doubts.of(tables))
-    assert terms.doubts is not None
-    assert terms.doubts.anywhere == (Span.around([]) if span is None else Span(*map(_on_the_wall_us, span)))
+    context = AuditContext(acks=acknowledged(tables).persist(), doubts=Doubts.of(tables))
+    assert context.doubts is not None
+    assert context.doubts.anywhere == (Span.around([]) if span is None else Span(*map(_on_the_wall_us, span)))
     is_unknown = [span is not None and at_ms <= span.until_us for at_ms in TIMES_MS]
     assert is_unknown.count(False) == (4 if span is None else int(span.until_us == EDGE_MS))
-    judged = {row.event: (row.lost, row.unknown) for row in coverage(tables, terms).collect()}
+    judged = {row.event: (row.lost, row.unknown) for row in coverage(tables, context).collect()}
     keys = [Numbers.of(trace.records).key(event) for event in events]
     assert [judged[key] for key in keys] == [(0, 1) if unknown else (1, 0) for unknown in is_unknown]
-    started = casts(tables, terms).orderBy("started_us").collect()
+    started = casts(tables, context).orderBy("started_us").collect()
     assert [(row.missing, row.unknown) for row in started] == [(1, int(unknown)) for unknown in is_unknown]
-    found = {row.event: row.verdict for row in losses.audit(tables, terms).collect()}
+    found = {row.event: row.verdict for row in losses.audit(tables, context).collect()}
     assert [found[key] for key in keys] == ["unknown" if unknown else "violated" for unknown in is_unknown]
     spark.catalog.clearCache()
 

@@ -61,7 +61,7 @@ def test_a_cluster_that_is_given_up_and_rules_on_parts_the_overlay(spark: SparkS
 
 
 def test_a_cluster_that_is_given_up_because_it_gave_up_parts_nothing(spark: SparkSession) -> None:
-    """Its reign ended, or ends within the time that a word takes."""
+    """Its term ended, or ends within the time that a word takes."""
     trace = Planting()
     home, away = (trace.process(name, cluster=name, at_ms=0) for name in ("home", "away"))
     for peer in (home, away):
@@ -73,7 +73,7 @@ def test_a_cluster_that_is_given_up_because_it_gave_up_parts_nothing(spark: Spar
     assert found(trace.tables(spark)) == []
 
 
-def test_two_reigns_of_a_cluster_part_it_and_partings_that_touch_are_one(spark: SparkSession) -> None:
+def test_two_terms_of_a_cluster_part_it_and_partings_that_touch_are_one(spark: SparkSession) -> None:
     """The second begins before the first has ended; a third one right after."""
     trace = Planting()
     one, two, three = (trace.process(name, at_ms=0) for name in ("one", "two", "three"))

@@ -1,4 +1,4 @@
-"""Where clusters stand, and who ruled them, as a planted trace tells it."""
+"""Where clusters stand, and who led them, as a planted trace tells it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.answers.places import places
 from p2psub.analysis.headline import count_failovers
-from p2psub.analysis.reigns import reigns
+from p2psub.analysis.terms import terms
 from p2psub.model.ids import Epoch
 from tests.analysis.planting import Planting, node_of
 
@@ -37,4 +37,4 @@ def test_only_another_peer_in_a_later_epoch_is_a_failover(spark: SparkSession) -
     bob.role(epoch=Epoch(2, bob.node, 1), at_ms=60)
     ann.role(epoch=Epoch(3, ann.node, 1), at_ms=80)
     ann.role(epoch=Epoch(4, ann.node, 1), at_ms=90)
-    assert count_failovers(reigns(trace.tables(spark))) == 2
+    assert count_failovers(terms(trace.tables(spark))) == 2

@@ -111,12 +111,12 @@ def test_what_is_too_much_for_a_page_is_counted_all_the_same() -> None:
     """The figures, not the rows that are shown; and where the others are."""
     page = make_page()
     figures = {**page.figures, "cut": 1_200, "files_skipped": 900}
-    written = render(replace(page, figures=figures, cells_left_out=7, reigns_left_out=8))
+    written = render(replace(page, figures=figures, cells_left_out=7, terms_left_out=8))
     for said in (
         "Traces that were cut: 1,200.",
         "Files that were skipped: 900.",
         "7 more clusters are in tables/places.",
-        "8 later reigns are in tables/timeline.",
+        "8 later terms are in tables/timeline.",
     ):
         assert said in written
     # Of both lists, and of the one that the page had shortened before.

@@ -25,7 +25,7 @@ REASONS = ["delivered", "unsubscribed", "expired", "deferred"]
 
 
 def wild_trace(seed: int) -> Planting:
-    """Events, casts and reigns at random: lost, late, twice, out of order, cut, with gaps."""
+    """Events, casts and terms at random: lost, late, twice, out of order, cut, with gaps."""
     rng = Random(seed)
     trace = Planting()
     peers = [trace.process(f"p{n}", cluster=f"c{n % 3}", at_ms=rng.randrange(9)) for n in range(8)]

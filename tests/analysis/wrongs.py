@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from p2psub.model.changes import ChangeNumber, Stream
+from p2psub.model.changes import ChangeNumber, LogId
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind, Record
 from tests.analysis.planting import Planting, Process
@@ -53,7 +53,7 @@ class Wrongs:
         self.far.ring()
         self.owner.role()
         self.far.role()
-        self._reigns()
+        self._terms()
         self._subscribed: dict[str, SubscriptionId] = {}
         self._numbered = 0
         for topic in ("clean", "lost", "untrue", "twice", "altered", "late", "given_up", "other", "full"):
@@ -167,7 +167,7 @@ class Wrongs:
         event = self.alice.publish("nobody")
         self._wrong("S5", self.alice.acknowledge(event, count=0), None, "unknown")
 
-    def _reigns(self) -> None:
+    def _terms(self) -> None:
         one, other = (self.trace.process(name, cluster="c9", at_ms=1 * S) for name in ("one", "other"))
         one.role()
         self._wrong("S10", other.role(epoch=one.epoch))
@@ -186,7 +186,7 @@ class Wrongs:
         for prefix in ("1", "11"):
             self.owner.forward(costly, self.far, prefix)
         self._wrong("S11", shown, None, "unknown")
-        number = ChangeNumber(Stream(self.far.cluster, self.far.epoch), 1)
+        number = ChangeNumber(LogId(self.far.cluster, self.far.epoch), 1)
         self.far.record(Kind.CHANGE, number=number, cluster=self.far.cluster)
         self._wrong("S11", self.far.record(Kind.CHANGE, number=number, cluster=self.far.cluster))
         self.owner.number(self._subscribed["clean"], 77)

@@ -259,7 +259,7 @@ class Overlay:
         found: dict[ClusterId, list[Host]] = {cluster: [] for cluster in self.clusters()}
         for host in self.peers:
             assert host.cluster is not None
-            if cores_of(host).interests.match(event.key, event):
+            if cores_of(host).match_index.match(event.key, event):
                 found[host.cluster].append(host)
         return found
 
@@ -340,11 +340,11 @@ def test_3_1_2_other_clusters_are_served_through_the_two_super_nodes(overlay: Ov
     publisher = overlay.of_cluster(first)[1]
     before = overlay.publish(publisher, "far")
     assert [record.subscription for record in overlay.records(Kind.DELIVER, before)] == [subscription]
-    ruler, target = (cores_of(overlay.of_cluster(c)[0]).election.super_node for c in (first, last))
-    assert ruler is not None
+    leader, target = (cores_of(overlay.of_cluster(c)[0]).election.super_node for c in (first, last))
+    assert leader is not None
     assert target is not None
     (cast,) = overlay.records(Kind.CAST, before)
-    assert cast.node == ruler.id
+    assert cast.node == leader.id
     assert target.id in [record.peer for record in overlay.records(Kind.FORWARD, before)]
 
 

@@ -57,12 +57,12 @@ def test_the_workload_is_the_paper_s() -> None:
     plan = pure_plan(1, 4 * TREE_SIZE, 200, Reading(is_connected=True))
     forest = Forest()
     for subscription in plan.subscriptions:
-        attributes = {predicate.attribute for predicate in subscription.filter.terms[0]}
+        attributes = {predicate.attribute for predicate in subscription.filter.conjunctions[0]}
         assert {"price", "category"} <= attributes
         assert 2 <= len(attributes) <= 5
         forest.add(subscription.id, subscription.filter)
     forest.settle()
-    categories = {subscription.filter.terms[0][0].constant for subscription in plan.subscriptions}
+    categories = {subscription.filter.conjunctions[0][0].constant for subscription in plan.subscriptions}
     assert len(forest.roots) == len(categories)
     [events] = [step for step in plan.steps if isinstance(step, list)]
     wanted = [any(matches(subscription.filter, event) for subscription in plan.subscriptions) for event in events]

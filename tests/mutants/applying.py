@@ -7,9 +7,9 @@ import pytest
 from p2psub.model.content import Event
 from p2psub.model.ids import CastId, Contact, EventId, SubscriptionId
 from p2psub.model.outcomes import Outcome
-from p2psub.pubsub.delivery import Delivery
-from p2psub.pubsub.publishing import Publishing, _Waiting
-from p2psub.pubsub.routing import Routing, _Arriving
+from p2psub.publisher.outbox import Outbox, _Waiting
+from p2psub.subscriber.subscriber import Subscriber
+from p2psub.super_node.routing import Routing, _Arriving
 from tests.mutants.hostile import APPLICATIONS_COME_AND_GO, OWNERS_FALL
 from tests.mutants.mutant import mutant
 
@@ -17,21 +17,21 @@ from tests.mutants.mutant import mutant
 @mutant("S2", on=OWNERS_FALL)
 def remembers_nothing_handed_over(patch: pytest.MonkeyPatch) -> None:
     """Rule: receivers remember event ids for the horizon. Here every copy is new."""
-    patch.setattr(Delivery, "_remember", lambda self, id_, event: None)
+    patch.setattr(Subscriber, "_remember", lambda self, id_, event: None)
 
 
 @mutant("bound:outbox", on=OWNERS_FALL)
 def publishes_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: an unacknowledged publish is tried again. Here it is sent once."""
-    patch.setattr(Publishing, "tick", lambda self: None)
+    patch.setattr(Outbox, "tick", lambda self: None)
 
 
 @mutant("S3", "S5", on=OWNERS_FALL)
 def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event's id is given for good at the first attempt. Here a retry gets another."""
-    look_up = Publishing._look_up
+    look_up = Outbox._look_up
 
-    def renamed(self: Publishing, waiting: _Waiting) -> None:
+    def renamed(self: Outbox, waiting: _Waiting) -> None:
         if waiting.sent_tick != self._tick and waiting.event.id in self._outbox:
             self._sequence += 1
             old = self._outbox.pop(waiting.event.id).event
@@ -40,15 +40,15 @@ def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
             self._outbox[id_] = waiting
         look_up(self, waiting)
 
-    patch.setattr(Publishing, "_look_up", renamed)
+    patch.setattr(Outbox, "_look_up", renamed)
 
 
 @mutant("S1", "bound:discharge", on=APPLICATIONS_COME_AND_GO)
 def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     """Rule: also an ended subscription is answered for, else its events are owed for ever. Here nobody answers."""
-    take, answer = Delivery._take, Routing._answer
+    take, answer = Subscriber._take, Routing._answer
 
-    def silent(self: Delivery, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
+    def silent(self: Subscriber, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
         outcome = take(self, peer, id_, event)
         return Outcome.DEFERRED if outcome in (Outcome.ENDED, Outcome.UNSUBSCRIBED) else outcome
 
@@ -57,17 +57,17 @@ def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
             del arriving.outcomes[id_]
         answer(self, cast, arriving)
 
-    patch.setattr(Delivery, "_take", silent)
+    patch.setattr(Subscriber, "_take", silent)
     patch.setattr(Routing, "_answer", without_the_ended)
 
 
 @mutant("S1", "conservation", on=APPLICATIONS_COME_AND_GO)
 def calls_a_full_channel_delivered(patch: pytest.MonkeyPatch) -> None:
     """Rule: hand-over is when the application takes the item. Here an event for a full channel counts as delivered."""
-    take = Delivery._take
+    take = Subscriber._take
 
-    def generous(self: Delivery, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
+    def generous(self: Subscriber, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
         outcome = take(self, peer, id_, event)
         return Outcome.DELIVERED if outcome in (None, Outcome.DEFERRED) else outcome
 
-    patch.setattr(Delivery, "_take", generous)
+    patch.setattr(Subscriber, "_take", generous)

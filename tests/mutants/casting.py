@@ -9,11 +9,11 @@ from p2psub.casts.cast import Casts
 from p2psub.model.graycode import Prefix, sibling_half
 from p2psub.model.ids import Contact
 from p2psub.model.messages.casts import Custody, EventPayload, EventSummary
-from p2psub.model.messages.cube import CubeReport
+from p2psub.model.messages.cube import CubeHeartbeat
 from p2psub.model.outcomes import Outcome
-from p2psub.node.ruling import Ruling
-from p2psub.pubsub.antientropy import AntiEntropy
-from p2psub.pubsub.grants import Grants
+from p2psub.node.leadership import Leadership
+from p2psub.super_node.antientropy import AntiEntropy
+from p2psub.super_node.table_grants import TableGrants
 from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_UNDER_FIRE
 from tests.mutants.mutant import mutant
 
@@ -50,17 +50,17 @@ def takes_custody_for_delivery(patch: pytest.MonkeyPatch) -> None:
 def never_compares_changes(patch: pytest.MonkeyPatch) -> None:
     """Rule: super-nodes compare what they hold on every beat. Here only one that is filling is given anything."""
 
-    def silent(self: AntiEntropy, peer: Contact, report: CubeReport) -> None:
+    def silent(self: AntiEntropy, peer: Contact, report: CubeHeartbeat) -> None:
         """Differing digests start nothing."""
 
-    patch.setattr(AntiEntropy, "on_cube_report", silent)
+    patch.setattr(AntiEntropy, "on_cube_heartbeat", silent)
 
 
 @mutant("S1", on=CLUSTER_COMES_LATE, first=(6, 10))
 def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new cluster acts only when its owners hold every change fixed at the split. Here it acts at once."""
 
-    def hasty(self: Ruling, grants: Grants) -> None:
+    def hasty(self: Leadership, grants: TableGrants) -> None:
         cube, giver = self._cores.cube, self._cores.cube.giver()
         if cube.granted is None or giver is None:
             cube.ask_for_split(grants.cluster)
@@ -68,8 +68,8 @@ def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
             self._cores.settlement.is_complete = True
             cube.report_filled(giver)
 
-    def at_once(self: Ruling) -> None:
+    def at_once(self: Leadership) -> None:
         self._cores.settlement.is_complete = True
 
-    patch.setattr(Ruling, "_seek_place", hasty)
-    patch.setattr(Ruling, "_fill", at_once)
+    patch.setattr(Leadership, "_seek_place", hasty)
+    patch.setattr(Leadership, "_fill", at_once)

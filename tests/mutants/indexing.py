@@ -6,13 +6,13 @@ import pytest
 
 from p2psub.model.changes import Change
 from p2psub.model.ids import Contact, Key
-from p2psub.model.messages.cluster import StoreInterest
+from p2psub.model.messages.cluster import StoreChange
 from p2psub.model.places import Table
-from p2psub.pubsub.changes import ChangeSet
-from p2psub.pubsub.grants import Grants
-from p2psub.pubsub.interests import Interests
-from p2psub.pubsub.settlement import Settlement, _Settling
-from p2psub.pubsub.tenure import Tenure
+from p2psub.owner.arc_lease import ArcLease
+from p2psub.owner.match_index import MatchIndex
+from p2psub.super_node.change_set import ChangeSet
+from p2psub.super_node.settlement import Settlement, _Settling
+from p2psub.super_node.table_grants import TableGrants
 from tests.mutants.hostile import (
     CUBE_UNDER_FIRE,
     INTERESTS_RACE,
@@ -27,44 +27,44 @@ from tests.mutants.mutant import mutant
 @mutant("S1", on=TABLES_MOVE)
 def serves_without_the_index(patch: pytest.MonkeyPatch) -> None:
     """Rule ("seal"): a member serves a table only when it holds its index. Here it serves with what it has."""
-    adopt, commit = Interests.adopt, Grants._commit_if_held
+    adopt, commit = MatchIndex.adopt, TableGrants._commit_if_held
 
-    def always(self: Interests, table: Table) -> bool:
+    def always(self: MatchIndex, table: Table) -> bool:
         adopt(self, table)
         self.is_lacking = False
         return True
 
-    def at_once(self: Grants) -> bool:
+    def at_once(self: TableGrants) -> bool:
         if self._next is not None:
             self._indexed.update({node: self._next.incarnations[node] for node in self._next.waiting})
             self._next.waiting.clear()
         return commit(self)
 
-    patch.setattr(Interests, "adopt", always)
-    patch.setattr(Grants, "_commit_if_held", at_once)
+    patch.setattr(MatchIndex, "adopt", always)
+    patch.setattr(TableGrants, "_commit_if_held", at_once)
 
 
 @mutant("S1", on=TABLES_MOVE)
 def index_forgets_what_came_meanwhile(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change that arrives while an index is under way belongs into it. Here it is left out."""
-    store = Interests.on_store_interest
+    store = MatchIndex.on_store_change
 
-    def forgetful(self: Interests, peer: Contact, asked: StoreInterest) -> None:
+    def forgetful(self: MatchIndex, peer: Contact, asked: StoreChange) -> None:
         store(self, peer, asked)
         for staged in self._staged.values():
             staged.late.clear()
 
-    patch.setattr(Interests, "on_store_interest", forgetful)
+    patch.setattr(MatchIndex, "on_store_change", forgetful)
 
 
 @mutant("S1", on=INTERESTS_RACE, first=(3, 5, 6))
 def asks_present_owners_only(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change is settled when everybody who might answer for its key has it, by older and next tables too."""
 
-    def present(self: Grants, key: Key) -> list[Contact]:
+    def present(self: TableGrants, key: Key) -> list[Contact]:
         return [] if self.table is None else [self.table.owner_of(key)]
 
-    patch.setattr(Grants, "must_confirm", present)
+    patch.setattr(TableGrants, "must_confirm", present)
 
 
 @mutant("S1", on=TABLES_MOVE)
@@ -105,10 +105,10 @@ def takes_the_highest_number_for_all_below(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", on=OWNERS_OUT_OF_SIGHT, first=3)
 def leases_never_run_out(patch: pytest.MonkeyPatch) -> None:
     """Rule: who hears nobody owns nothing. Here a member serves its arc for as long as it runs."""
-    patch.setattr(Tenure, "is_running", property(lambda self: self._arc_start is not None))
+    patch.setattr(ArcLease, "is_running", property(lambda self: self._arc_start is not None))
 
 
 @mutant("S1", on=SHARDS_EMPTY)
 def confirms_in_spite_of_an_empty_lease(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change to a shard leased as empty waits for that lease. Here it is confirmed at once."""
-    patch.setattr(Interests, "lease_empty", lambda self, shard: self._shard_keys[shard] not in self._index.matchers)
+    patch.setattr(MatchIndex, "lease_empty", lambda self, shard: self._shard_keys[shard] not in self._index.matchers)

@@ -1,4 +1,4 @@
-"""Mutants of the ring and of the reign over it: joins, lists, merging, epochs."""
+"""Mutants of the ring and of the term over it: joins, lists, merging, epochs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pytest
 
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.messages.ring import Found, Neighbourhood
-from p2psub.node.ruling import Ruling
+from p2psub.node.leadership import Leadership
 from p2psub.overlay.election import Election
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
-from p2psub.pubsub.antientropy import AntiEntropy
+from p2psub.super_node.antientropy import AntiEntropy
 from tests.mutants.hostile import LONE_RING_ADVERTISES, LONE_RING_PARTS, OWNERS_FALL, RINGS_PART, SMALL_RINGS
 from tests.mutants.mutant import mutant
 
@@ -62,9 +62,9 @@ def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
 
 @mutant(*RING, "S10", "bound:outbox", on=LONE_RING_PARTS)
 def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
-    """Rule: a split ring and a split reign find each other through remembered contacts. Here nobody looks."""
+    """Rule: a split ring and a split term find each other through remembered contacts. Here nobody looks."""
     patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)
-    patch.setattr(Ruling, "_probe_for_other_reign", lambda self: None)
+    patch.setattr(Leadership, "_probe_for_other_term", lambda self: None)
 
 
 @mutant("S9", on=LONE_RING_ADVERTISES)
@@ -79,6 +79,6 @@ def deposed_goes_on(patch: pytest.MonkeyPatch) -> None:
     follow = Election.follow
 
     def stays(self: Election, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> bool:
-        return False if self.rules else follow(self, cluster, epoch, super_node)
+        return False if self.is_super_node else follow(self, cluster, epoch, super_node)
 
     patch.setattr(Election, "follow", stays)

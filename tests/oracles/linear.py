@@ -9,7 +9,7 @@ from p2psub.model.content import Event, Filter, Moment, Operator, Predicate, Val
 
 def matches(wanted: Filter, event: Event) -> bool:
     """Whether some conjunction of the filter holds in all its predicates."""
-    return any(all(holds(predicate, event) for predicate in term) for term in wanted.terms)
+    return any(all(holds(predicate, event) for predicate in conjunction) for conjunction in wanted.conjunctions)
 
 
 def holds(predicate: Predicate, event: Event) -> bool:

@@ -68,7 +68,7 @@ def about(predicates: st.SearchStrategy[Predicate], names: st.SearchStrategy[str
     return st.builds(lambda one, name: Predicate(name, one.operator, one.constant), predicates, names)
 
 
-def terms(predicates: st.SearchStrategy[Predicate], most: int) -> st.SearchStrategy[tuple[Predicate, ...]]:
+def conjunctions(predicates: st.SearchStrategy[Predicate], most: int) -> st.SearchStrategy[tuple[Predicate, ...]]:
     """Conjunctions, among them the empty one."""
     few = st.lists(predicates, max_size=most).map(tuple)
     return st.one_of(few, st.lists(about(predicates, ONE_NAME), max_size=most).map(tuple))
@@ -77,7 +77,9 @@ def terms(predicates: st.SearchStrategy[Predicate], most: int) -> st.SearchStrat
 def witnesses(filters: list[Filter]) -> list[Value | None]:
     """Values on, next to, between and beyond all constants, of every type; None is a missing attribute."""
     constants: list[Value] = []
-    for predicate in itertools.chain.from_iterable(term for wanted in filters for term in wanted.terms):
+    for predicate in itertools.chain.from_iterable(
+        conjunction for wanted in filters for conjunction in wanted.conjunctions
+    ):
         constant = predicate.constant
         constants += list(constant) if isinstance(constant, frozenset) else [constant]
         constants.append(constant)
@@ -124,11 +126,18 @@ def event_of(name: str, value: Value | None) -> Event | None:
 
 def counterexample(wider: Filter, narrower: Filter) -> dict[str, Value | None] | None:
     """Values of the attributes that the narrower filter takes and the wider one does not."""
-    names = sorted({predicate.attribute for wanted in (wider, narrower) for term in wanted.terms for predicate in term})
+    names = sorted(
+        {
+            predicate.attribute
+            for wanted in (wider, narrower)
+            for conjunction in wanted.conjunctions
+            for predicate in conjunction
+        }
+    )
     values = witnesses([wider, narrower])
     # Per attribute, values that satisfy the same predicates are alike.
     classes: list[list[tuple[Value | None, frozenset[int]]]] = []
-    predicates = [p for wanted in (wider, narrower) for term in wanted.terms for p in term]
+    predicates = [p for wanted in (wider, narrower) for conjunction in wanted.conjunctions for p in conjunction]
     for name in names:
         alike: dict[frozenset[int], Value | None] = {}
         for value in values:
@@ -138,17 +147,19 @@ def counterexample(wider: Filter, narrower: Filter) -> dict[str, Value | None] |
                 alike.setdefault(true, value)
         classes.append([(value, true) for true, value in alike.items()])
     numbers = itertools.count()
-    numbered = [[[next(numbers) for _ in term] for term in wanted.terms] for wanted in (wider, narrower)]
+    numbered = [
+        [[next(numbers) for _ in conjunction] for conjunction in wanted.conjunctions] for wanted in (wider, narrower)
+    ]
     for choice in itertools.product(*classes):
         true = frozenset[int]().union(*(part for _, part in choice))
-        takes = [any(true.issuperset(term) for term in wanted) for wanted in numbered]
+        takes = [any(true.issuperset(conjunction) for conjunction in wanted) for wanted in numbered]
         if takes == [False, True]:
             return dict(zip(names, (value for value, _ in choice), strict=True))
     return None
 
 
 @settings(max_examples=500)
-@given(terms(EXACT, 3), terms(EXACT, 4), st.booleans())
+@given(conjunctions(EXACT, 3), conjunctions(EXACT, 4), st.booleans())
 def test_covering_of_conjunctions_is_exact(
     one: tuple[Predicate, ...], other: tuple[Predicate, ...], is_part: bool
 ) -> None:
@@ -162,8 +173,8 @@ def test_covering_of_conjunctions_is_exact(
 
 @settings(max_examples=500)
 @given(
-    st.lists(terms(ANY, 3), max_size=3).map(tuple),
-    st.lists(terms(ANY, 3), max_size=3).map(tuple),
+    st.lists(conjunctions(ANY, 3), max_size=3).map(tuple),
+    st.lists(conjunctions(ANY, 3), max_size=3).map(tuple),
     st.integers(0, 3),
 )
 def test_a_filter_that_is_said_to_cover_takes_all_that_the_other_takes(
@@ -172,7 +183,7 @@ def test_a_filter_that_is_said_to_cover_takes_all_that_the_other_takes(
     """Whatever the operators, a yes is right."""
     wider, narrower = Filter(one), Filter(other)
     if way == 1 and one and other:
-        narrower = Filter(tuple((*term, *one[0]) for term in other))
+        narrower = Filter(tuple((*conjunction, *one[0]) for conjunction in other))
     if way == 2:
         wider = Filter((*one, *other))
     if covers(wider, narrower):
@@ -181,10 +192,10 @@ def test_a_filter_that_is_said_to_cover_takes_all_that_the_other_takes(
         assert counterexample(Filter(()), narrower) is None
 
 
-@given(terms(EXACT, 4))
-def test_contradictions_are_found(term: tuple[Predicate, ...]) -> None:
+@given(conjunctions(EXACT, 4))
+def test_contradictions_are_found(conjunction: tuple[Predicate, ...]) -> None:
     """A conjunction of these operators that nothing can satisfy is known for one, and no other."""
-    wanted = Filter((term,))
+    wanted = Filter((conjunction,))
     assert is_contradiction(wanted) == (counterexample(Filter(()), wanted) is None)
 
 
@@ -236,10 +247,10 @@ def test_filters_that_cover(wider: str, narrower: str) -> None:
         ("a <> 5", "b = 1"),
         ("a = 1", "a = TRUE"),
         ("a > 1 AND b > 1", "a > 2"),
-        ("a < 5 OR a > 3", "a <> 9"),  # true of numbers, but no single term covers it
+        ("a < 5 OR a > 3", "a <> 9"),  # true of numbers, but no single conjunction covers it
         ("a CONTAINS 'x'", "a CONTAINS 'y'"),
     ],
 )
 def test_filters_that_are_not_said_to_cover(wider: str, narrower: str) -> None:
-    """Neither is what they do not cover, nor what only several terms together would."""
+    """Neither is what they do not cover, nor what only several conjunctions together would."""
     assert not covers(parse_filter(wider), parse_filter(narrower))

@@ -71,22 +71,24 @@ def predicate_of(random: Random) -> Predicate:
 
 def filter_of(random: Random) -> Filter:
     """A disjunction of a few short conjunctions; mostly one."""
-    terms = random.choice([1, 1, 1, 2, 3, 0])
+    conjunctions = random.choice([1, 1, 1, 2, 3, 0])
     return Filter(
-        tuple(tuple(predicate_of(random) for _ in range(random.choice([0, 1, 1, 2, 2, 3]))) for _ in range(terms))
+        tuple(
+            tuple(predicate_of(random) for _ in range(random.choice([0, 1, 1, 2, 2, 3]))) for _ in range(conjunctions)
+        )
     )
 
 
 def range_of(random: Random) -> Filter:
     """Intervals on some of many attributes, as bitmaps hold them."""
-    term: list[Predicate] = []
+    conjunction: list[Predicate] = []
     for name in random.sample(["a", "b", "c", "d", "e"], 2):
         low = random.choice([0, 0.5, 3, 2**53])
-        term += [
+        conjunction += [
             Predicate(name, random.choice([Operator.GREATER, Operator.GREATER_EQUAL]), low),
             Predicate(name, random.choice([Operator.LESS, Operator.LESS_EQUAL]), low + random.choice([0, 1, 2.5])),
         ]
-    return Filter((tuple(term),))
+    return Filter((tuple(conjunction),))
 
 
 def event_of(random: Random) -> Event:

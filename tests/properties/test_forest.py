@@ -25,9 +25,9 @@ def id_of(number: int) -> SubscriptionId:
 
 def filter_of(random: Random) -> Filter:
     """Filters that often cover one another."""
-    terms = []
+    conjunctions = []
     for _ in range(random.choice([1, 1, 1, 2])):
-        term = []
+        conjunction = []
         for name in random.sample(["a", "b", "topic"], random.randrange(3)):
             operator = random.choice([Operator.EQUAL, Operator.LESS, Operator.GREATER, Operator.PREFIX, Operator.IN])
             number, text = random.randrange(4), random.choice(["a", "ab", "abc"])
@@ -36,9 +36,9 @@ def filter_of(random: Random) -> Filter:
                 constant = number
             if operator is Operator.IN:
                 constant = frozenset(random.sample(range(4), 2))
-            term.append(Predicate(name, operator, constant))
-        terms.append(tuple(term))
-    return Filter(tuple(terms))
+            conjunction.append(Predicate(name, operator, constant))
+        conjunctions.append(tuple(conjunction))
+    return Filter(tuple(conjunctions))
 
 
 def walked(forest: Forest) -> list[Node]:

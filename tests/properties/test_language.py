@@ -33,7 +33,7 @@ from tests.oracles.instances import exact
 T = TypeVar("T")
 NODE = NodeId(Place(bytes(20)))
 DAY_US = 86_400_000_000
-ROOMY = Limits(text_max=10**6, terms_max=100_000, predicates_max=1_000_000)
+ROOMY = Limits(text_max=10**6, conjunctions_max=100_000, predicates_max=1_000_000)
 """What filters that were not made from text may need."""
 
 # Few values of each type, so that they often meet; and those that are hard to tell apart or to write.
@@ -181,15 +181,15 @@ def test_the_order_of_writing_does_not_matter(parts: list[Node], random: Random,
 
 
 @given(NODES, RANDOMS, st.integers(1, 20), st.integers(1, 40))
-def test_limits_hold_for_what_comes_out(node: Node, random: Random, terms_max: int, predicates_max: int) -> None:
+def test_limits_hold_for_what_comes_out(node: Node, random: Random, conjunctions_max: int, predicates_max: int) -> None:
     """A filter is within its limits, or refused by the name of the limit."""
-    limits = Limits(text_max=10**6, terms_max=terms_max, predicates_max=predicates_max)
+    limits = Limits(text_max=10**6, conjunctions_max=conjunctions_max, predicates_max=predicates_max)
     try:
         wanted = read(node, random, limits)
     except FilterError as error:
         refusal = error.message
     else:
-        assert len(wanted.terms) <= terms_max
-        assert sum(map(len, wanted.terms)) <= predicates_max
+        assert len(wanted.conjunctions) <= conjunctions_max
+        assert sum(map(len, wanted.conjunctions)) <= predicates_max
         return
-    assert "terms_max" in refusal or "predicates_max" in refusal
+    assert "conjunctions_max" in refusal or "predicates_max" in refusal

@@ -38,7 +38,7 @@ NOBODY = Contact(node_at(250), "127.0.0.1:1")
 Tls = trio.SSLStream[trio.SocketStream]
 
 
-class Papers:
+class SecurityContext:
     """A CA without scruples."""
 
     def __init__(self) -> None:

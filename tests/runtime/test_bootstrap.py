@@ -20,10 +20,10 @@ from bootstrap.authority import Authority
 from bootstrap.service import Service, ServiceConfig
 from p2psub.errors import ConfigError
 from p2psub.identity.certificates import Passport, read_passport
-from p2psub.identity.enrolment import EnrolAsk, EnrolGrant, JoinToken, encode_enrolment
+from p2psub.identity.enrolment import EnrolGrant, EnrolRequest, JoinToken, encode_enrolment
 from p2psub.identity.keys import NodeKey
 from p2psub.model.ids import Contact
-from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
+from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
 from p2psub.model.rights import Rights
 from p2psub.runtime.enrolling import EnrolmentFailed, enrol, renew
 from p2psub.runtime.identifying import Identity, identify
@@ -31,7 +31,7 @@ from p2psub.runtime.state import State
 from p2psub.runtime.strangers import STRANGERS_MAX
 from p2psub.runtime.tls import ENROL_PROTOCOL, bind_tcp, passport_of, server_context
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX, frame
-from tests.runtime.papers import OVERLAY, PaperNode, Papers, connect, dialled, hello, hung_up
+from tests.runtime.papers import OVERLAY, PaperNode, SecurityContext, connect, dialled, hello, hung_up
 
 
 @pytest.fixture
@@ -78,12 +78,12 @@ async def bootstrap(authority: Authority, tmp_path: Path, monkeypatch: pytest.Mo
             nursery.cancel_scope.cancel()
 
 
-async def directory_of(node: PaperNode, contact: Contact) -> DirectorySay:
+async def directory_of(node: PaperNode, contact: Contact) -> DirectoryResponse:
     """What the rendezvous tells a node."""
     async with node.welcomed(contact.address) as conversation:
-        await conversation.say(DirectoryAsk())
+        await conversation.say(DirectoryRequest())
         (said,) = await conversation.hear()
-        assert isinstance(said, DirectorySay)
+        assert isinstance(said, DirectoryResponse)
         return said
 
 
@@ -95,9 +95,9 @@ async def test_a_newcomer_gets_a_certificate_and_is_told_of_the_overlay(bootstra
     first = await bootstrap.newcomer("first")
     assert read_passport(first.grant.certificate, bootstrap.operator.ca_der, OVERLAY, time.time()).rights == Rights()
     assert first.grant.bootstrap == bootstrap.contact
-    assert await directory_of(first, bootstrap.contact) == DirectorySay((), may_found=True)
+    assert await directory_of(first, bootstrap.contact) == DirectoryResponse((), may_found=True)
     second = await bootstrap.newcomer("second")
-    assert await directory_of(second, bootstrap.contact) == DirectorySay((), may_found=False)
+    assert await directory_of(second, bootstrap.contact) == DirectoryResponse((), may_found=False)
     assert bootstrap.service.counters["enrolments"] == 2
 
 
@@ -239,7 +239,7 @@ async def test_the_rendezvous_is_for_nodes(bootstrap: Bootstrap) -> None:
 
 async def test_a_foreign_certificate_opens_nothing(bootstrap: Bootstrap, tmp_path: Path) -> None:
     """Neither the rendezvous nor the desk."""
-    foreign = Papers().node(tmp_path / "foreign")
+    foreign = SecurityContext().node(tmp_path / "foreign")
     async with foreign.connected(bootstrap.address) as conversation:
         await conversation.hung_up()
     with pytest.raises(EnrolmentFailed):
@@ -266,7 +266,7 @@ async def test_a_denied_node_is_not_told_of_the_overlay(bootstrap: Bootstrap) ->
         frame(b"\xc0"),
         frame(bytes(5000)),
         frame(bytes(PAYLOAD_BYTES_MAX)),
-        frame(encode_enrolment(EnrolAsk("nonsense", b"nonsense"))),
+        frame(encode_enrolment(EnrolRequest("nonsense", b"nonsense"))),
     ],
 )
 async def test_nonsense_at_the_desk_ends_there(bootstrap: Bootstrap, said: bytes) -> None:

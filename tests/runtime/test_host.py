@@ -139,7 +139,7 @@ async def events_of(subscription: Subscription, count: int) -> list[EventId]:
 
 async def test_a_peer_without_the_right_to_rule_founds_nothing(place: Place) -> None:
     """It waits for one that may, and says so."""
-    async with open_peer(place.config("member", rights=Rights(may_rule=False))) as member:
+    async with open_peer(place.config("member", rights=Rights(may_lead=False))) as member:
         while not member.status().links:
             await trio.sleep(NODE.heartbeat_us / 1e6)
         await trio.sleep(5 * NODE.heartbeat_us / 1e6)

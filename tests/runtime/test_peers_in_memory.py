@@ -81,7 +81,7 @@ class MemoryPeer:
         )
 
     @property
-    def rules(self) -> bool:
+    def is_super_node(self) -> bool:
         return self.core.status().role is Role.SUPER_NODE
 
 
@@ -144,8 +144,8 @@ class Neighbourhood:
 
     @property
     def super_node(self) -> int:
-        """The place of the one that rules."""
-        (place,) = [place for place, peer in self.peers.items() if peer.rules]
+        """The place of the one that leads."""
+        (place,) = [place for place, peer in self.peers.items() if peer.is_super_node]
         return place
 
     def links(self) -> dict[NodeId, list[NodeId]]:
@@ -180,7 +180,7 @@ async def subscribed(peer: MemoryPeer) -> AsyncIterator[list[str]]:
 async def test_three_peers_are_a_cluster(neighbourhood: Neighbourhood, autojump_clock: trio.testing.MockClock) -> None:
     """One rules, all own keys, and between any two there is one link at most, on which both agree."""
     await neighbourhood.form(1, 2, 3)
-    assert [neighbourhood.peers[place].rules for place in (1, 2, 3)].count(True) == 1
+    assert [neighbourhood.peers[place].is_super_node for place in (1, 2, 3)].count(True) == 1
     links = neighbourhood.links()
     assert all(peer in links[other] for peer, others in links.items() for other in others)
     assert all(len(set(others)) == len(others) for others in links.values())
@@ -208,15 +208,15 @@ async def test_a_killed_peer_is_done_without(
 ) -> None:
     """The others find a new super-node if it was theirs, share the ring, and deliver on; nothing is lost or doubled."""
     await neighbourhood.form(1, 2, 3, 4, 5)
-    ruler = neighbourhood.super_node
-    others = [place for place in neighbourhood.peers if place != ruler]
-    victim, publisher, subscriber = (ruler, *others[:2]) if is_super_node else (others[2], *others[:2])
+    leader = neighbourhood.super_node
+    others = [place for place in neighbourhood.peers if place != leader]
+    victim, publisher, subscriber = (leader, *others[:2]) if is_super_node else (others[2], *others[:2])
     async with subscribed(neighbourhood.peers[subscriber]) as heard:
         await neighbourhood.peers[publisher].peer.publish({}, topic="before")
         neighbourhood.kill(victim)
         await neighbourhood.peers[publisher].peer.publish({}, topic="meanwhile")
         await neighbourhood.wait_until(neighbourhood.is_one, FAILOVER_S)
-        assert (neighbourhood.super_node == ruler) != is_super_node
+        assert (neighbourhood.super_node == leader) != is_super_node
         await neighbourhood.peers[publisher].peer.publish({}, topic="after")
         await neighbourhood.wait_until(lambda: len(heard) >= 3)
         await trio.sleep(10 * BEAT_S)
@@ -259,11 +259,11 @@ async def test_an_advertisement_is_known_to_the_super_node_and_holds_its_peer(
 ) -> None:
     """A second's worth is taken at once; other peers and other topics are free; it ends with its block."""
     await neighbourhood.form(1, 2, 3)
-    member = next(peer for peer in neighbourhood.peers.values() if not peer.rules)
-    ruler = next(peer for peer in neighbourhood.peers.values() if peer.rules)
+    member = next(peer for peer in neighbourhood.peers.values() if not peer.is_super_node)
+    leader = next(peer for peer in neighbourhood.peers.values() if peer.is_super_node)
     async with member.peer.advertise("topic = 'a'", rate=2) as advertisement:
         assert advertisement.verdict.status is VerdictStatus.STABLE
-        (known,) = ruler.core.status().advertised
+        (known,) = leader.core.status().advertised
         assert (known.id, known.rate) == (advertisement.id, 2)
         for guarantee in Guarantee:
             await trio.sleep(2)
@@ -272,6 +272,6 @@ async def test_an_advertisement_is_known_to_the_super_node_and_holds_its_peer(
             with pytest.raises(NotTaken, match="advertise a higher rate"):
                 await member.peer.publish({}, topic="a", guarantee=guarantee)
         await member.peer.publish({}, topic="b")
-        await ruler.peer.publish({}, topic="a")
-    await neighbourhood.wait_until(lambda: not ruler.core.status().advertised)
+        await leader.peer.publish({}, topic="a")
+    await neighbourhood.wait_until(lambda: not leader.core.status().advertised)
     await member.peer.publish_many([Draft("a")] * 10)

@@ -22,7 +22,7 @@ from p2psub.model.ids import Contact, EventId, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import Deliver, Delivered, StreamDeliver
+from p2psub.model.messages.pubsub import Deliver, Delivered, ParcelToSubscriber
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 from p2psub.runtime import handshake, link, tls
@@ -37,7 +37,17 @@ from p2psub.runtime.subscription import Subscription
 from p2psub.runtime.tls import TlsTransport
 from p2psub.runtime.trace_files import read_segments
 from p2psub.wire.framing import MAGIC, PAYLOAD_BYTES_MAX
-from tests.runtime.papers import OVERLAY, Conversation, PaperNode, Papers, connect, dialled, framed, hello, hung_up
+from tests.runtime.papers import (
+    OVERLAY,
+    Conversation,
+    PaperNode,
+    SecurityContext,
+    connect,
+    dialled,
+    framed,
+    hello,
+    hung_up,
+)
 from tests.runtime.places import Place, open_place
 from tests.unit.bench import node_at
 from tests.unit.notaries import sealed, stream_of
@@ -68,13 +78,13 @@ class Target:
 
 
 @pytest.fixture
-def papers() -> Papers:
+def papers() -> SecurityContext:
     """The overlay's authority."""
-    return Papers()
+    return SecurityContext()
 
 
 @pytest.fixture
-async def target(papers: Papers, tmp_path: Path) -> AsyncIterator[Target]:
+async def target(papers: SecurityContext, tmp_path: Path) -> AsyncIterator[Target]:
     """A peer that stands alone, its bootstrap being away."""
     node, denied = papers.node(tmp_path / "node"), papers.node(tmp_path / "denied")
     node.enrol(papers.deny_list(denied.contact.id))
@@ -97,14 +107,14 @@ async def test_without_a_certificate_there_is_no_session(target: Target) -> None
 
 async def test_a_certificate_of_a_foreign_authority_is_refused(target: Target, tmp_path: Path) -> None:
     """Though it names the same overlay."""
-    async with Papers().node(tmp_path / "foreign").connected(target.address) as foreign:
+    async with SecurityContext().node(tmp_path / "foreign").connected(target.address) as foreign:
         await foreign.hung_up()
     await target.assert_refused("sessions_refused")
 
 
 @pytest.mark.parametrize("age_s", [8 * DAY_S, -1 * DAY_S])
 async def test_a_certificate_out_of_its_time_is_refused(
-    target: Target, papers: Papers, tmp_path: Path, age_s: float
+    target: Target, papers: SecurityContext, tmp_path: Path, age_s: float
 ) -> None:
     """One that has run out, and one that is for later."""
     async with papers.node(tmp_path / "late", age_s=age_s).connected(target.address) as late:
@@ -113,7 +123,7 @@ async def test_a_certificate_out_of_its_time_is_refused(
 
 
 async def test_a_certificate_for_an_id_that_does_not_follow_from_its_key_is_refused(
-    target: Target, papers: Papers, tmp_path: Path
+    target: Target, papers: SecurityContext, tmp_path: Path
 ) -> None:
     """Not even the authority can place a node where it wants."""
     async with papers.node(tmp_path / "placed", as_id=node_at(5)).connected(target.address) as placed:
@@ -121,7 +131,7 @@ async def test_a_certificate_for_an_id_that_does_not_follow_from_its_key_is_refu
     await target.assert_refused("sessions_refused")
 
 
-async def test_a_node_cannot_call_itself_by_another_id(target: Target, papers: Papers, tmp_path: Path) -> None:
+async def test_a_node_cannot_call_itself_by_another_id(target: Target, papers: SecurityContext, tmp_path: Path) -> None:
     """Its certificate is good; its hello says that it is somebody else."""
     async with papers.node(tmp_path / "liar").connected(target.address) as liar:
         await liar.say(hello(target.honest.contact))
@@ -129,7 +139,7 @@ async def test_a_node_cannot_call_itself_by_another_id(target: Target, papers: P
     await target.assert_refused("peer_faults")
 
 
-async def test_a_node_of_another_overlay_is_refused(target: Target, papers: Papers, tmp_path: Path) -> None:
+async def test_a_node_of_another_overlay_is_refused(target: Target, papers: SecurityContext, tmp_path: Path) -> None:
     """Whatever its certificate says."""
     other = papers.node(tmp_path / "other")
     async with other.connected(target.address) as conversation:
@@ -154,7 +164,7 @@ async def test_we_do_not_link_with_ourselves(target: Target) -> None:
     await target.assert_refused("peer_faults")
 
 
-async def test_a_dial_to_ourselves_comes_to_nothing(papers: Papers, tmp_path: Path) -> None:
+async def test_a_dial_to_ourselves_comes_to_nothing(papers: SecurityContext, tmp_path: Path) -> None:
     """And that is how it looks to the one who dials."""
     node, inbox = papers.node(tmp_path / "node"), Inbox()
     transport = TlsTransport("127.0.0.1:0", node.credentials)
@@ -247,7 +257,7 @@ async def test_a_recorded_frame_cannot_be_carried_into_another_session(target: T
     await target.assert_refused("links_failed")
 
 
-async def test_an_oversized_frame_ends_its_link(target: Target, papers: Papers, tmp_path: Path) -> None:
+async def test_an_oversized_frame_ends_its_link(target: Target, papers: SecurityContext, tmp_path: Path) -> None:
     """By its header: nothing is held for it."""
     async with papers.node(tmp_path / "big").welcomed(target.address) as big:
         await big.stream.send_all(MAGIC + (PAYLOAD_BYTES_MAX + 1).to_bytes(4, "big") + b"\0\0\0\0")
@@ -280,7 +290,7 @@ async def test_a_tls_handshake_that_trickles_is_given_up(
 
 @pytest.mark.parametrize("said", [b"", framed(Ping())[:5]])
 async def test_a_hello_that_does_not_come_is_given_up(
-    target: Target, papers: Papers, tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch
+    target: Target, papers: SecurityContext, tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its certificate alone is not enough."""
     monkeypatch.setattr(handshake, "HANDSHAKE_S_MAX", SHORT_S)
@@ -292,7 +302,7 @@ async def test_a_hello_that_does_not_come_is_given_up(
 
 
 async def test_a_frame_that_trickles_ends_its_link(
-    target: Target, papers: Papers, tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+    target: Target, papers: SecurityContext, tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However lively it is otherwise."""
     monkeypatch.setattr(link, "FRAME_S_MAX", SHORT_S)
@@ -339,7 +349,9 @@ async def test_a_thousand_half_open_connections_keep_nobody_out(target: Target) 
         assert resident_bytes() - bytes_before < 64 * 1024 * 1024
 
 
-async def test_one_node_with_many_sessions_has_one_link(target: Target, papers: Papers, tmp_path: Path) -> None:
+async def test_one_node_with_many_sessions_has_one_link(
+    target: Target, papers: SecurityContext, tmp_path: Path
+) -> None:
     """Each replaces the one before; those that say nothing wait one at a time."""
     greedy = papers.node(tmp_path / "greedy")
     async with AsyncExitStack() as stack:
@@ -373,9 +385,9 @@ class Victim:
     def deliver(self, event: Event) -> Deliver:
         return Deliver(Timed(event, Micros(0)), (self.subscription.id,))
 
-    def stream(self, signer: PaperNode, *events: Event, number: int = 1) -> StreamDeliver:
+    def stream(self, signer: PaperNode, *events: Event, number: int = 1) -> ParcelToSubscriber:
         parcel = stream_of(signer.notary, *events, number=number).parcel
-        return StreamDeliver(parcel, ((self.subscription.id, ()),))
+        return ParcelToSubscriber(parcel, ((self.subscription.id, ()),))
 
     async def take(self) -> tuple[int, bytes]:
         """The number and body of the next event that the application gets."""
@@ -407,7 +419,7 @@ def forged_deliveries(victim: Victim) -> list[Deliver]:
     return [victim.deliver(event) for event in (*altered, plain, mallorys)]
 
 
-def forged_streams(victim: Victim, genuine: StreamDeliver) -> list[StreamDeliver]:
+def forged_streams(victim: Victim, genuine: ParcelToSubscriber) -> list[ParcelToSubscriber]:
     """The same two events, one of them altered; both unsigned; both signed by the liar."""
     one, two = genuine.parcel.events
     altered = (one, msgspec.structs.replace(two, body=b"altered"))

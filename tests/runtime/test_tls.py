@@ -26,7 +26,7 @@ from p2psub.runtime.link import CREDIT_BYTES
 from p2psub.runtime.links import Links
 from p2psub.runtime.tls import TlsTransport, bind_tcp
 from p2psub.runtime.transport import Session
-from tests.runtime.papers import OVERLAY, PaperNode, Papers
+from tests.runtime.papers import OVERLAY, PaperNode, SecurityContext
 
 STAMP = Stamp(5, 0)
 
@@ -58,13 +58,13 @@ class Station:
 
 
 @pytest.fixture
-def papers() -> Papers:
+def papers() -> SecurityContext:
     """The overlay's authority."""
-    return Papers()
+    return SecurityContext()
 
 
 @pytest.fixture
-async def pair(papers: Papers, tmp_path: Path) -> AsyncIterator[tuple[Station, Station]]:
+async def pair(papers: SecurityContext, tmp_path: Path) -> AsyncIterator[tuple[Station, Station]]:
     """Two stations, with a link between them."""
     one, two = Station(papers.node(tmp_path / "one")), Station(papers.node(tmp_path / "two"))
     async with trio.open_nursery() as nursery:
@@ -109,7 +109,7 @@ async def test_much_is_heard_as_it_was_said(pair: tuple[Station, Station]) -> No
 
 
 async def test_a_new_certificate_is_shown_to_the_next_who_come(
-    pair: tuple[Station, Station], papers: Papers, tmp_path: Path
+    pair: tuple[Station, Station], papers: SecurityContext, tmp_path: Path
 ) -> None:
     """On both sides of a dial; the links that are there live on."""
     one, two = pair
@@ -143,17 +143,21 @@ def serial_of(node: PaperNode) -> int:
 
 
 @pytest.mark.parametrize("address", ["nonsense", "", "127.0.0.1:99999", "a..b:1", f"{'x' * 300}:1", "\0:1"])
-async def test_an_address_that_is_none_is_its_senders_fault(papers: Papers, tmp_path: Path, address: str) -> None:
+async def test_an_address_that_is_none_is_its_senders_fault(
+    papers: SecurityContext, tmp_path: Path, address: str
+) -> None:
     """Whatever somebody tells us, dialling it fails as a peer's fault or as a network's, never as ours."""
     transport = TlsTransport("127.0.0.1:0", papers.node(tmp_path / "one").credentials)
     with pytest.raises((PeerFault, OSError)):
         await transport.dial(address)
 
 
-async def test_dials_that_fail_leave_nothing_open(papers: Papers, tmp_path: Path, nursery: trio.Nursery) -> None:
+async def test_dials_that_fail_leave_nothing_open(
+    papers: SecurityContext, tmp_path: Path, nursery: trio.Nursery
+) -> None:
     """Nobody there, somebody who hangs up, somebody of a foreign overlay, and one whom we gave up."""
     transport = TlsTransport("127.0.0.1:0", papers.node(tmp_path / "one").credentials)
-    foreign = TlsTransport("127.0.0.1:0", Papers().node(tmp_path / "foreign").credentials)
+    foreign = TlsTransport("127.0.0.1:0", SecurityContext().node(tmp_path / "foreign").credentials)
     foreigner = await foreign.bind()
     hanging, silent = await bind_tcp("127.0.0.1:0", None)
     closing, rude = await bind_tcp("127.0.0.1:0", None)

@@ -16,7 +16,7 @@ from p2psub.model.graycode import overlaps
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.status import Role
-from p2psub.overlay.hypercube import DIRECTORY_ROOM
+from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
 from p2psub.runtime.stages import stage_of
 from sims.engine.host import Host
 from sims.engine.placement import cluster_named
@@ -153,8 +153,8 @@ def test_those_who_come_back_go_on_without_those_who_do_not(seed: int) -> None:
 def test_clusters_find_each_other_when_no_super_node_comes_back() -> None:
     """Each other member was told of two spares of every cluster."""
     stage = formed(3, 5)
-    rulers = [said.id for said in stage.statuses() if said.role is Role.SUPER_NODE]
-    start(stage, [host for host in stop_all(stage) if host.id not in rulers])
+    leaders = [said.id for said in stage.statuses() if said.role is Role.SUPER_NODE]
+    start(stage, [host for host in stop_all(stage) if host.id not in leaders])
     wait_ready(stage, 80)
     check_one_overlay(stage, 3)
 
@@ -262,7 +262,7 @@ def test_peers_without_a_directory_on_disk_found_the_overlay_by_the_word_of_the_
     stage = formed(2, 3)
     peers = stop_all(stage)
     for host in peers:
-        host.disk._rooms.pop(DIRECTORY_ROOM)
+        host.disk._rooms.pop(DIRECTORY_NAMESPACE)
     start(stage, peers)
     stage.world.run_for(60 * SECOND_US)
     assert {said.clusters for said in stage.statuses()} == {()}
@@ -277,7 +277,7 @@ def test_peer_that_still_knows_the_directory_tells_its_cluster() -> None:
     stage = formed(2, 3)
     peers = stop_all(stage)
     for host in peers[1:]:
-        host.disk._rooms.pop(DIRECTORY_ROOM)
+        host.disk._rooms.pop(DIRECTORY_NAMESPACE)
     start(stage, peers)
     wait_ready(stage, 90)
     stage.world.run_for(5 * SECOND_US)

@@ -138,10 +138,10 @@ def test_alteration_is_found() -> None:
 
 def test_acknowledgement_without_its_copies_is_found() -> None:
     """S5: copies that did not exist, or only later, or no owner's at all."""
-    assert found(evidence_of(sound_trail(without=(Kind.KEEP,)))) == {"S5"}
-    late = sound_trail(without=(Kind.KEEP,))
+    assert found(evidence_of(sound_trail(without=(Kind.COPY,)))) == {"S5"}
+    late = sound_trail(without=(Kind.COPY,))
     for who in (1, 2):
-        late.add(21 * H, Kind.KEEP, who, event=EVENT.id)
+        late.add(21 * H, Kind.COPY, who, event=EVENT.id)
     assert found(evidence_of(late)) == {"S5"}
     assert "S5" in found(evidence_of(sound_trail(without=(Kind.STORE,))))
 
@@ -295,8 +295,8 @@ def test_stable_subscription_that_misses_an_event_is_found() -> None:
     given_up = (20 * H + 1, Kind.UNSUBSCRIBE, 3, {"subscription": SUBSCRIPTION.id})
     assert found(evidence_of(ignorant(more=[given_up]))) <= owed_nothing, "given up before the acknowledgement"
     rival = {"cluster": CLUSTER, "epoch": EPOCH._replace(counter=2), "reason": "super_node"}
-    two_reigns = (12 * H, Kind.ROLE, 1, rival)
-    assert found(evidence_of(ignorant(more=[two_reigns]))) <= owed_nothing, "the verdict spoke for one of two reigns"
+    two_terms = (12 * H, Kind.ROLE, 1, rival)
+    assert found(evidence_of(ignorant(more=[two_terms]))) <= owed_nothing, "the verdict spoke for one of two terms"
 
 
 def test_subscription_that_never_becomes_stable_is_found() -> None:

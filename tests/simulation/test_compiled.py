@@ -70,7 +70,7 @@ def test_compiled_and_pure_runs_of_one_seed_leave_one_trace(tmp_path: Path) -> N
     assert sorted(ROOT.rglob("*.so")) == before, "something compiled was left in the source tree"
 
     loaded = run(["-c", LOADED], tmp_path / "wheel", tmp_path)
-    for name in ("p2psub.node.core", "p2psub.model.step", "p2psub.pubsub.owning", "sims.engine.world"):
+    for name in ("p2psub.node.core", "p2psub.model.step", "p2psub.owner.topic_owner", "sims.engine.world"):
         assert loaded[name] == str(tmp_path / "wheel" / name.replace(".", "/")) + SUFFIX
     named = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for pattern in named["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["modules"]:

@@ -19,15 +19,15 @@ ROOT = Path(__file__).parents[2]
 EVEN = LinkShape(latency_ms=10, jitter_ms=0)
 
 
-def test_deeds_of_one_instant_keep_their_order() -> None:
+def test_actions_of_one_instant_keep_their_order() -> None:
     """What was planned first for an instant is done first, and the past becomes the next instant."""
     agenda, done = Agenda(), list[str]()
     agenda.at(5_000, done.append, "a")
     agenda.at(4_001, done.append, "b")
     agenda.at(3_000, done.append, "early")
-    while (deeds := agenda.advance(10_000)) is not None:
-        for deed, arguments in deeds:
-            deed(*arguments)
+    while (actions := agenda.advance(10_000)) is not None:
+        for action, arguments in actions:
+            action(*arguments)
     assert done == ["early", "a", "b"]
     agenda.at(1, done.append, "past")
     assert agenda.advance(20_000) is not None

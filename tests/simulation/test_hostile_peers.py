@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import msgspec
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from p2psub.model.changes import Stream
+from p2psub.model.changes import LogId
 from p2psub.model.effects import Received
 from p2psub.model.ids import Contact, Epoch
 from p2psub.model.instants import Micros, Stamp
@@ -43,8 +43,8 @@ class Liar:
             return rng.choice(self._epochs) if rng.random() < 0.7 else value
         if isinstance(value, TableVersion) and rng.random() < 0.5:
             return rng.choice(self._tables)
-        if isinstance(value, Stream):
-            return Stream(rng.choice(self._clusters), self.plausible(value.epoch))
+        if isinstance(value, LogId):
+            return LogId(rng.choice(self._clusters), self.plausible(value.epoch))
         if isinstance(value, Contact):
             return rng.choice(self.contacts) if rng.random() < 0.5 else value
         if isinstance(value, tuple):

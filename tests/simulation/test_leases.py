@@ -64,8 +64,8 @@ def cut_for_longer_than_a_lease(stage: Stage) -> None:
 def ruling(stage: Stage, hosts: list[Host] | None = None) -> list[NodeCore]:
     """The super-nodes among some peers, or all."""
     peers = stage.saboteur.peers() if hosts is None else hosts
-    rulers = [host.core for host in peers if (said := status_of(host)) and said.role is Role.SUPER_NODE]
-    return [core for core in rulers if isinstance(core, NodeCore)]
+    leaders = [host.core for host in peers if (said := status_of(host)) and said.role is Role.SUPER_NODE]
+    return [core for core in leaders if isinstance(core, NodeCore)]
 
 
 def host_of(stage: Stage, core: NodeCore) -> Host:
@@ -140,18 +140,18 @@ def test_heir_of_a_super_node_that_falls_after_the_heal_goes_on_telling(seed: in
     stage = declaring_stage(1, 6, seed)
     cut_for_longer_than_a_lease(stage)
     stage.world.network.weather.loss = loss
-    while len(rulers := ruling(stage)) > 1:
+    while len(leaders := ruling(stage)) > 1:
         stage.world.run_for(SECOND_US // 10)
     stage.world.run_for((seed - 3) * SECOND_US // 2)
-    stage.world.crash(host_of(stage, rulers[0]), silent=True)
+    stage.world.crash(host_of(stage, leaders[0]), silent=True)
     stage.world.run_for(MENDING_US)
     assert astray(stage) == []
     assert unheard(stage) == []
 
 
-@pytest.mark.parametrize("falls", ["ruler", "everybody"])
+@pytest.mark.parametrize("falls", ["leader", "everybody"])
 def test_sleeper_has_its_declarations_again_though_whoever_ended_them_is_gone(falls: str) -> None:
-    """Later reigns hold the ends and not whose word they were; but they know who was away when they began."""
+    """Later terms hold the ends and not whose word they were; but they know who was away when they began."""
     stage = declaring_stage(1, 6, 3)
     sleeper = next(host for host in stage.saboteur.peers() if (s := status_of(host)) and s.role is Role.MEMBER)
     others = [host for host in stage.saboteur.peers() if host is not sleeper]

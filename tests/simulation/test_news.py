@@ -43,7 +43,7 @@ def test_other_clusters_hear_of_a_new_super_node_within_ten_heartbeats() -> None
 
 
 def super_nodes(stage: Stage) -> list[Host]:
-    """Everybody who rules."""
+    """Everybody who leads."""
     return [host for host in stage.saboteur.peers() if (said := status_of(host)) and said.role is Role.SUPER_NODE]
 
 

@@ -97,9 +97,9 @@ def test_all_down_takes_everybody_and_no_disk(name: str, back: int) -> None:
     assert stage.bootstrap is not None
     assert not stage.bootstrap.is_up
     assert len(stage.saboteur.peers()) == back
-    rulers = {crash.host for crash in crashes if crash.super_node}
-    assert len(rulers) == 2
-    assert rulers.isdisjoint({host.index for host in stage.saboteur.peers()}) == (back < 10)
+    leaders = {crash.host for crash in crashes if crash.super_node}
+    assert len(leaders) == 2
+    assert leaders.isdisjoint({host.index for host in stage.saboteur.peers()}) == (back < 10)
 
 
 @pytest.mark.parametrize("faults", [frozenset({"crash"}), frozenset({"partition"}), frozenset({"crash", "partition"})])

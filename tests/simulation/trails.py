@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from p2psub.config import NodeConfig
-from p2psub.model.changes import ChangeNumber, Stream
+from p2psub.model.changes import ChangeNumber, LogId
 from p2psub.model.content import TOPIC, DeclarationState, Event, Filter, Operator, Predicate, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
@@ -25,7 +25,7 @@ def node(n: int) -> NodeId:
 
 
 EPOCH = Epoch(1, node(0), 1)
-STREAM = Stream(CLUSTER, EPOCH)
+STREAM = LogId(CLUSTER, EPOCH)
 WANTED = Filter(((Predicate(TOPIC, Operator.EQUAL, "t"),),))
 SUBSCRIPTION = Subscription(SubscriptionId(node(3), 1, 1), 1, DeclarationState.ACTIVE, CLUSTER, WANTED)
 EVENT = Event(EventId(node(4), 1, 1), "t", {"x": 1})
@@ -59,8 +59,8 @@ def sound_trail(*, without: tuple[Kind, ...] = ()) -> Trail:
         (12 * H, Kind.CHANGE, 0, {"number": ChangeNumber(STREAM, 1), "subscribed": SUBSCRIPTION}),
         (13 * H, Kind.VERDICT, 3, {"subscription": SUBSCRIPTION.id, "reason": "stable active"}),
         (20 * H, Kind.PUBLISH, 4, {"event": EVENT.id, "digest": content_hash(EVENT), "published": EVENT}),
-        (20 * H + 1, Kind.KEEP, 1, {"event": EVENT.id}),
-        (20 * H + 1, Kind.KEEP, 2, {"event": EVENT.id}),
+        (20 * H + 1, Kind.COPY, 1, {"event": EVENT.id}),
+        (20 * H + 1, Kind.COPY, 2, {"event": EVENT.id}),
         (20 * H + 2, Kind.STORE, 0, {"event": EVENT.id, "vector": ((STREAM, 1),), "published": EVENT}),
         (20 * H + 3, Kind.ACKNOWLEDGE, 4, {"event": EVENT.id, "copies": 3, "count": 1}),
         (20 * H + 4, Kind.RECEIVE, 0, {"cast": (node(4), 1, 1), "prefix": "0"}),
@@ -76,7 +76,7 @@ def sound_trail(*, without: tuple[Kind, ...] = ()) -> Trail:
 
 
 def deliver(event: Event = EVENT, subscription: Subscription = SUBSCRIPTION) -> dict[str, Any]:
-    """The fields of a delivery."""
+    """The fields of a subscriber."""
     return {"event": event.id, "subscription": subscription.id, "digest": content_hash(event)}
 
 

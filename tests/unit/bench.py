@@ -10,7 +10,7 @@ import msgspec
 
 from p2psub.admission.policy import AdmitAll, Policy
 from p2psub.config import NodeConfig
-from p2psub.model.changes import Change, ChangeNumber, Stream
+from p2psub.model.changes import Change, ChangeNumber, LogId
 from p2psub.model.circle import is_in_arc
 from p2psub.model.content import (
     TOPIC,
@@ -38,14 +38,14 @@ from p2psub.model.ids import (
 )
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
-from p2psub.model.messages.cluster import IndexTransfer, Report
+from p2psub.model.messages.cluster import Heartbeat, IndexTransfer
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.records import Kind, Record
 from p2psub.model.rights import Rights
 from p2psub.model.step import Step
 from p2psub.node.cores import Cores, assemble
-from p2psub.node.papers import Papers
-from p2psub.pubsub.sealing import Notary
+from p2psub.node.security_context import SecurityContext
+from p2psub.parcels.sealer import Notary
 
 CLUSTER = ClusterId("c1")
 CONFIG = NodeConfig()
@@ -70,9 +70,9 @@ def at(place: int) -> Contact:
     return Contact(node_at(place), f"host{place}:1")
 
 
-def epoch(counter: int, ruler: int, incarnation: int = 1) -> Epoch:
-    """A reign."""
-    return Epoch(counter, node_at(ruler), incarnation)
+def epoch(counter: int, leader: int, incarnation: int = 1) -> Epoch:
+    """A term."""
+    return Epoch(counter, node_at(leader), incarnation)
 
 
 def topic_in(low: int, high: int) -> str:
@@ -115,9 +115,9 @@ def subscription_of(
     return Subscription(id_, version, state, cluster, wanted, replay)
 
 
-def change_of(record: Subscription, n: int, reign: Epoch | None = None, cluster: ClusterId = CLUSTER) -> Change:
-    """The n-th change of a reign."""
-    return Change(ChangeNumber(Stream(cluster, reign or epoch(1, 1)), n), record)
+def change_of(record: Subscription, n: int, term: Epoch | None = None, cluster: ClusterId = CLUSTER) -> Change:
+    """The n-th change of a term."""
+    return Change(ChangeNumber(LogId(cluster, term or epoch(1, 1)), n), record)
 
 
 def wildcard_in_shard(shard: int, subscriber: int = 8) -> Subscription:
@@ -183,10 +183,10 @@ def tick(step: Step, ticking: Callable[[], object], count: int = 1) -> None:
 # Members
 
 
-def table_of(*places: int, n: int = 1, reign: Epoch | None = None, seen: int | None = None) -> Table:
+def table_of(*places: int, n: int = 1, term: Epoch | None = None, seen: int | None = None) -> Table:
     """A table of the members at these places."""
     owners = tuple(at(place) for place in sorted(places))
-    return Table(TableVersion(reign or epoch(1, 1), n), owners, len(owners) if seen is None else seen)
+    return Table(TableVersion(term or epoch(1, 1), n), owners, len(owners) if seen is None else seen)
 
 
 def place_off_the_shards() -> tuple[Table, str]:
@@ -203,7 +203,7 @@ def cores_at(
     place: int, policy: Policy | None = None, config: NodeConfig = CONFIG, notary: Notary | None = None
 ) -> Cores:
     """The cores of a node that is in no cluster yet; every other node may do everything."""
-    cores = assemble(step_at(place), config, policy or AdmitAll(), Papers(notary=notary))
+    cores = assemble(step_at(place), config, policy or AdmitAll(), SecurityContext(notary=notary))
     for other in range(256):
         cores.permits.link_up(node_at(other), Rights())
     return cores
@@ -214,9 +214,9 @@ def give_index(cores: Cores, table: Table, changes: Iterable[Change] = ()) -> No
     start = table.arc_start_of(cores.step.me.id)
     assert start is not None
     transfer = IndexTransfer(CLUSTER, table.version, start, 1, 0, 1, tuple(changes))
-    cores.interests.on_index_transfer(at(1), transfer)
+    cores.match_index.on_index_transfer(at(1), transfer)
     assert cores.adopt_table(table)
-    cores.tenure.renew(cores.step.now, None)
+    cores.arc_lease.renew(cores.step.now, None)
 
 
 def member_at(
@@ -247,12 +247,12 @@ def forget(step: Step) -> None:
 def report_of(
     place: int,
     *,
-    reign: Epoch | None = None,
+    term: Epoch | None = None,
     incarnation: int = 1,
     score: float = 1.0,
     in_ring: bool = True,
     table: TableVersion | None = None,
-) -> tuple[Contact, Report]:
+) -> tuple[Contact, Heartbeat]:
     """What the member at a place reports on a beat."""
-    said = Report(CLUSTER, incarnation, reign or epoch(1, 1), score, in_ring, Micros(0), table, False, b"", b"")
+    said = Heartbeat(CLUSTER, incarnation, term or epoch(1, 1), score, in_ring, Micros(0), table, False, b"", b"")
     return at(place), said

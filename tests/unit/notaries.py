@@ -17,10 +17,10 @@ from p2psub.model.content import Event
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.merkle import Tree, statement_of
-from p2psub.model.messages.pubsub import Parcel, Stream
+from p2psub.model.messages.pubsub import Parcel, ParcelToOwner
 from p2psub.model.rights import Rights
 from p2psub.model.seals import Seal, Signature
-from p2psub.pubsub.sealing import Notary
+from p2psub.parcels.sealer import Notary
 
 OVERLAY = "demo"
 
@@ -91,8 +91,8 @@ def sealed(notary: Notary, *events: Event) -> list[Event]:
     ]
 
 
-def stream_of(notary: Notary, *events: Event, number: int = 1) -> Stream:
+def stream_of(notary: Notary, *events: Event, number: int = 1) -> ParcelToOwner:
     """Events of one parcel, as their publisher sends them."""
     tree = Tree([content_hash(event) for event in events])
     signature = notary.sign(statement_of(tree.root, len(events), number))
-    return Stream(Parcel(number, events, len(events), signature=signature), tree.leaves)
+    return ParcelToOwner(Parcel(number, events, len(events), signature=signature), tree.leaves)

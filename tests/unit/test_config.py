@@ -42,7 +42,7 @@ def test_defaults_keep_what_the_protocols_assume() -> None:
     assert cluster.lease_ticks > failover_ticks
     assert liveness.ping_after_ticks < liveness.suspect_after_ticks < liveness.dead_after_ticks
     assert liveness.dead_after_ticks < liveness.unreachable_after_ticks
-    assert config.pubsub.horizon_margin_us > 0
+    assert config.pubsub.undelivered_ttl_margin_us > 0
     assert cube.lost_after_ticks > failover_ticks
     assert cluster.size_min <= cluster.size_target <= cluster.size_max
     assert config.pubsub.copies <= config.ring.successors + 1

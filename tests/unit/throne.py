@@ -11,10 +11,10 @@ from p2psub.model.changes import Vector
 from p2psub.model.content import Declaration
 from p2psub.model.ids import Contact
 from p2psub.model.messages import Message
-from p2psub.model.messages.cluster import IndexHeld, IndexTransfer, InterestStored, StoreInterest, StreamHeld
+from p2psub.model.messages.cluster import ChangesReplicated, ChangeStored, IndexStored, IndexTransfer, StoreChange
 from p2psub.model.messages.pubsub import Declare, Verdict
-from p2psub.node.ruling import Ruling
-from p2psub.pubsub.grants import Grants
+from p2psub.node.leadership import Leadership
+from p2psub.super_node.table_grants import TableGrants
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -34,12 +34,12 @@ class Throne:
     def __init__(self, *members: int, policy: Policy | None = None, config: NodeConfig = CONFIG) -> None:
         self.cores = cores_at(1, policy, config)
         self.step = self.cores.step
-        self.ruling = Ruling(self.cores, ())
-        self.ruling.begin(CLUSTER, is_complete=True)
+        self.leadership = Leadership(self.cores, ())
+        self.leadership.begin(CLUSTER, is_complete=True)
         self.cores.cube.found_overlay(CLUSTER)
         self.verdicts: list[Verdict] = []
         for place in members:
-            self.cores.roster.report(*report_of(place))
+            self.cores.roster.note(*report_of(place))
         if members:
             self.rank(*members)
         self.tick()
@@ -49,9 +49,9 @@ class Throne:
         forget(self.step)
 
     @property
-    def grants(self) -> Grants:
-        assert self.ruling.grants is not None
-        return self.ruling.grants
+    def grants(self) -> TableGrants:
+        assert self.leadership.grants is not None
+        return self.leadership.grants
 
     def rank(self, *members: int) -> None:
         """Let the roster rank its candidates."""
@@ -62,10 +62,10 @@ class Throne:
     def settle(self) -> None:
         """Let the disk write, and hear what was said to ourselves, until nothing is left to do."""
         hears: dict[type[Message], Callable[[Contact, Any], None]] = {
-            IndexTransfer: self.cores.interests.on_index_transfer,
-            IndexHeld: self.ruling.on_index_held,
-            StoreInterest: self.cores.interests.on_store_interest,
-            InterestStored: self.cores.settlement.on_interest_stored,
+            IndexTransfer: self.cores.match_index.on_index_transfer,
+            IndexStored: self.leadership.on_index_stored,
+            StoreChange: self.cores.match_index.on_store_change,
+            ChangeStored: self.cores.settlement.on_change_stored,
             Verdict: self._hear_verdict,
         }
         make_durable(self.step)
@@ -78,7 +78,7 @@ class Throne:
         self.verdicts.append(verdict)
 
     def tick(self, count: int = 1) -> None:
-        """Let ticks of the reign pass; who has reported goes on to be heard."""
+        """Let ticks of the term pass; who has reported goes on to be heard."""
         for _ in range(count):
             self.step.now = type(self.step.now)(self.step.now + CONFIG.tick_us)
             self.grants.tick()
@@ -91,28 +91,30 @@ class Throne:
 
     def subscribe(self, peer: int, record: Declaration) -> None:
         """A peer asks for a record."""
-        self.ruling.on_declare(at(peer), Declare(record))
+        self.leadership.on_declare(at(peer), Declare(record))
 
     def hold_index(self, place: int) -> None:
         version = self.grants.next_version
         if version is not None:
-            self.ruling.on_index_held(at(place), IndexHeld(CLUSTER, version))
+            self.leadership.on_index_stored(at(place), IndexStored(CLUSTER, version))
         self.settle()
 
     def hold_stream(self, place: int, vector: Vector | None = None, incarnation: int = 1) -> None:
         """A candidate holds the changes up to a vector; without one, all."""
         held = self.cores.changes.as_vector() if vector is None else vector
-        self.cores.settlement.on_stream_held(at(place), StreamHeld(CLUSTER, self.grants.epoch, incarnation, held))
+        self.cores.settlement.on_changes_replicated(
+            at(place), ChangesReplicated(CLUSTER, self.grants.epoch, incarnation, held)
+        )
 
-    def store_interest(self, place: int, store: StoreInterest, *, granted: bool = True) -> None:
+    def store_interest(self, place: int, store: StoreChange, *, granted: bool = True) -> None:
         """An owner confirms a change."""
-        said = InterestStored(store.cluster, store.epoch, store.change.number, granted, 0)
-        self.cores.settlement.on_interest_stored(at(place), said)
+        said = ChangeStored(store.cluster, store.epoch, store.change.number, granted, 0)
+        self.cores.settlement.on_change_stored(at(place), said)
 
     def verdicts_sent(self) -> list[tuple[Contact, Verdict]]:
         """Verdicts that went out since the last look; everything else is thrown away."""
         return [(to, message) for to, message in sent(self.step) if isinstance(message, Verdict)]
 
-    def own_stores(self) -> list[StoreInterest]:
+    def own_stores(self) -> list[StoreChange]:
         """What the super-node asked itself to store."""
-        return told_myself(self.step, StoreInterest)
+        return told_myself(self.step, StoreChange)

@@ -12,17 +12,17 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.doubts import is_hidden_after
-from p2psub.analysis.reigns import reigns
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
+from p2psub.analysis.terms import terms
 from p2psub.model.records import Kind
 
 BROADCAST: Final = "ChangePayload"
 REPEATED: Final = "cast_repeated"
 
 
-def casts(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def casts(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """One row per cast that a `cast` record started.
 
     payload, process, started_us
@@ -40,7 +40,7 @@ def casts(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
     missing = F.col("expected") - F.col("reached")
     started = _summed(tables).where(F.col("started_us").isNotNull())
     return (
-        terms.doubts_of(tables)
+        context.doubts_of(tables)
         .with_hidden_anywhere(started)
         .crossJoin(F.broadcast(_acting(tables)))
         .withColumn("expected", F.greatest(expected, F.col("reached")))
@@ -136,23 +136,23 @@ def _summed(tables: Tables) -> DataFrame:
 
 
 def _acting(tables: Tables) -> DataFrame:
-    """One row with all reigns; they are few."""
+    """One row with all terms; they are few."""
     one = F.struct("cluster", "process", "began_us", "ended_us")
-    return reigns(tables).agg(F.collect_list(one).alias("reigns"))
+    return terms(tables).agg(F.collect_list(one).alias("terms"))
 
 
 def _acting_elsewhere() -> Column:
     """How many clusters had a super-node when the cast started, without those of which its own process was one."""
 
-    def acts(reign: Column) -> Column:
+    def acts(term: Column) -> Column:
         at_us = F.col("started_us")
-        return (reign["began_us"] <= at_us) & (at_us <= reign["ended_us"])
+        return (term["began_us"] <= at_us) & (at_us <= term["ended_us"])
 
-    acting = F.filter("reigns", acts)
-    own = F.filter(acting, lambda reign: reign["process"] == F.col("process"))
+    acting = F.filter("terms", acts)
+    own = F.filter(acting, lambda term: term["process"] == F.col("process"))
 
     def clusters(some: Column) -> Column:
-        return F.array_distinct(F.transform(some, lambda reign: reign["cluster"]))
+        return F.array_distinct(F.transform(some, lambda term: term["cluster"]))
 
     return F.size(F.array_except(clusters(acting), clusters(own)))
 

@@ -23,9 +23,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.answers.events import events
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.doubts import is_hidden_after
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.content import Guarantee
 
 _CLASSES: Final = ("lost", "unknown", "still_owed", "missed", "beyond", "claims")
@@ -33,12 +33,12 @@ SUMS: Final = ("expected", "delivered", "ended", "missing", *_CLASSES)
 """What adds up over events."""
 
 
-def covered(tables: Tables, terms: Terms) -> DataFrame:
+def covered(tables: Tables, context: AuditContext) -> DataFrame:
     """Coverage as it was kept, or else asked for now."""
-    return coverage(tables, terms) if terms.covered is None else terms.covered
+    return coverage(tables, context) if context.covered is None else context.covered
 
 
-def coverage(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def coverage(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """One row per event.
 
     `expected` is null for an `effectively_once` event that was never acknowledged: nobody was promised anything.
@@ -49,7 +49,7 @@ def coverage(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
         F.col("acknowledged_us").isNotNull(), F.col("owed")
     )
     served = F.col("delivered") + F.col("ended")
-    asked = terms.doubts_of(tables).with_hidden_anywhere(events(tables, terms.acks))
+    asked = context.doubts_of(tables).with_hidden_anywhere(events(tables, context.acks))
     # Counts do not say whose record is missing, so it may be anybody's.
     judged = (
         asked.withColumn("in_doubt", is_hidden_after(F.col("began_us")))

@@ -79,8 +79,8 @@ def _is_plain() -> Column:
 
 def _odd(told: DataFrame) -> DataFrame:
     """The acknowledged events that are not plain; few."""
-    deeds = told.groupBy("event").agg(*_sums_of_deeds())
-    return deeds.where(F.col("acknowledged_us").isNotNull() & ~_is_plain()).select("event")
+    owed_events = told.groupBy("event").agg(*_sums_of_owed_events())
+    return owed_events.where(F.col("acknowledged_us").isNotNull() & ~_is_plain()).select("event")
 
 
 def _told(tables: Tables) -> DataFrame:
@@ -102,7 +102,7 @@ def _is(kind: Kind) -> Column:
     return F.col("what").between(first, first + len(_PROMISES) - 1)
 
 
-def _sums_of_deeds() -> list[Column]:
+def _sums_of_owed_events() -> list[Column]:
     wall_us, count = F.col("wall_us"), F.col("count")
     store, acknowledge, discharge = map(_is, _OF_DEEDS)
     return [
@@ -122,7 +122,7 @@ def _of_events(told: DataFrame) -> DataFrame:
     return told.groupBy("event").agg(
         F.max(F.col("what") % len(_PROMISES)).alias("promise"),
         F.min(F.when(_is(Kind.PUBLISH), F.col("wall_us"))).alias("published_us"),
-        *_sums_of_deeds(),
+        *_sums_of_owed_events(),
         F.max(matches).alias("matched_most"),
         F.sum(matches).alias("matched_sum"),
     )

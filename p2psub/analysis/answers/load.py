@@ -13,7 +13,7 @@ from p2psub.model.records import UNTRACED, Kind
 _WORK: Final = {
     "published": Kind.PUBLISH,
     "owned": Kind.STORE,
-    "kept": Kind.KEEP,
+    "kept": Kind.COPY,
     "delivered": Kind.DELIVER,
     "forwarded": Kind.FORWARD,
     "received": Kind.RECEIVE,

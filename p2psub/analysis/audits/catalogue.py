@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 
+from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import (
     conservation,
     copies,
@@ -14,13 +15,12 @@ from p2psub.analysis.audits import (
     liveness,
     losses,
     queues,
-    reigns,
     rings,
     sequences,
     spreading,
+    terms,
 )
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import Terms
 
 
 class Audit(NamedTuple):
@@ -28,7 +28,7 @@ class Audit(NamedTuple):
 
     name: str
     promises: tuple[str, ...]
-    find: Callable[[Tables, Terms], DataFrame]
+    find: Callable[[Tables, AuditContext], DataFrame]
 
 
 AUDITS: Final = (
@@ -37,7 +37,7 @@ AUDITS: Final = (
     Audit("deliveries", ("S2", "S3", "S4"), deliveries.audit),
     Audit("copies", ("S5", "S9"), copies.audit),
     Audit("rings", ("S8",), rings.audit),
-    Audit("reigns", ("S10",), reigns.audit),
+    Audit("terms", ("S10",), terms.audit),
     Audit("spreading", ("S11",), spreading.audit),
     Audit("queues", ("S13",), queues.audit),
     Audit("conservation", ("conservation",), conservation.audit),

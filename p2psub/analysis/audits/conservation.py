@@ -1,10 +1,10 @@
 """Conservation: received = new + duplicate, and matched = delivered + other outcomes + undischarged.
 
-Received: within one reign a process takes a cast for a subcube as new once, and what it calls repeated it had before;
-super-nodes remember casts for 120 heartbeats after the last copy. Matched: when an owner lets go of a deed, every pair
-has an outcome or was handed over; and an outcome `delivered` is true. A subscriber says `delivered` also for what it
-holds back until its verdict, and ends with it if none comes. That an undischarged event is still held is asked in
-`copies`.
+Received: within one term a process takes a cast for a subcube as new once, and what it calls repeated it had before;
+super-nodes remember casts for 120 heartbeats after the last copy. Matched: when an owner lets go of an owed event,
+every pair has an outcome or was handed over; and an outcome `delivered` is true. A subscriber says `delivered` also for
+what it holds back until its verdict, and ends with it if none comes. That an undischarged event is still held is asked
+in `copies`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.casts import REPEATED
 from p2psub.analysis.answers.coverage import covered
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, unanswered
 from p2psub.analysis.doubts import ALWAYS_US, Doubts, has_holes, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
@@ -26,46 +26,46 @@ REMEMBER_BEATS = 120
 """For how long a cast is known (`CubeConfig.remember_ticks`)."""
 
 
-def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """What came in and cannot be told apart, and what went out and cannot be found."""
-    terms = terms._replace(acks=terms.acks_of(tables), doubts=terms.doubts_of(tables))
-    let_go = debts(terms.acks_of(tables)).where(F.col("discharged_us").isNotNull())
-    if terms.pairs is None:
-        matched = _matched_by_counts(tables, let_go, terms)
+    context = context._replace(acks=context.acks_of(tables), doubts=context.doubts_of(tables))
+    let_go = debts(context.acks_of(tables)).where(F.col("discharged_us").isNotNull())
+    if context.pairs is None:
+        matched = _matched_by_counts(tables, let_go, context)
     else:
-        matched = _matched_pairs(tables, let_go, terms.pairs, terms.doubts_of(tables))
-    return united([*_received(tables, terms), matched, _untrue(tables, terms)])
+        matched = _matched_pairs(tables, let_go, context.pairs, context.doubts_of(tables))
+    return united([*_received(tables, context), matched, _untrue(tables, context)])
 
 
-def _received(tables: Tables, terms: Terms) -> list[DataFrame]:
+def _received(tables: Tables, context: AuditContext) -> list[DataFrame]:
     names = ("process", "cast", "prefix")
     arrived = tables.of(Kind.RECEIVE, Kind.DUPLICATE).where(
         F.col("cast").isNotNull() & ((F.col("kind") == Kind.RECEIVE.value) | (F.col("reason") == REPEATED))
     )
     arrived = arrived.select(*names, "kind", "sequence", "wall_us")
     is_new = F.col("kind") == Kind.RECEIVE.value
-    # Most arrive once. Only what arrived again is put in order, reign by reign.
+    # Most arrive once. Only what arrived again is put in order, term by term.
     arrivals = arrived.repartition("cast").groupBy(*names)
     again = arrivals.agg(F.count("*").alias("arrivals"), F.max(is_new.cast("int")).alias("was_new"))
-    several = _of(arrived, terms.settle(again.where((F.col("arrivals") > 1) | (F.col("was_new") == 0))))
+    several = _of(arrived, context.settle(again.where((F.col("arrivals") > 1) | (F.col("was_new") == 0))))
     roles = tables.of(Kind.ROLE).select(F.col("process").alias("_ruling"), F.col("sequence").alias("_turn"))
     turns = several.join(
         F.broadcast(roles), (F.col("process") == F.col("_ruling")) & (F.col("_turn") < F.col("sequence")), "left"
     )
-    records = turns.groupBy(*names, "kind", "sequence", "wall_us").agg(F.count("_turn").alias("reign"))
+    records = turns.groupBy(*names, "kind", "sequence", "wall_us").agg(F.count("_turn").alias("term"))
     arrival = F.struct("sequence", "wall_us", is_new.alias("is_new"))
-    rows = records.groupBy(*names, "reign").agg(F.array_sort(F.collect_list(arrival)).alias("arrivals"))
+    rows = records.groupBy(*names, "term").agg(F.array_sort(F.collect_list(arrival)).alias("arrivals"))
     each = rows.select("*", F.posexplode("arrivals").alias("place", "arrival"))
     before = F.when(F.col("place") > 0, F.element_at("arrivals", F.col("place")))
     each = each.select(*names, "place", "arrival.*", before["wall_us"].alias("before_us"))
     holed = tables.processes.select(F.col("process").alias("_holed"), has_holes().alias("has_holes"))
     each = each.join(F.broadcast(holed), F.col("process") == F.col("_holed"), "left")
-    is_known = F.col("wall_us") - F.col("before_us") < terms.settings_of(tables).beats(REMEMBER_BEATS)
+    is_known = F.col("wall_us") - F.col("before_us") < context.settings_of(tables).beats(REMEMBER_BEATS)
     twice = each.where(F.col("is_new") & (F.col("place") > 0) & is_known)
     never = each.where(~F.col("is_new") & (F.col("place") == 0))
     has_holes_ = F.col("has_holes")
     return [
-        finding(twice, "conservation", "{process} took {cast} for new twice in one reign", is_unknown=has_holes_),
+        finding(twice, "conservation", "{process} took {cast} for new twice in one term", is_unknown=has_holes_),
         finding(never, "conservation", "{process} calls {cast} repeated, which it never had", is_unknown=has_holes_),
     ]
 
@@ -87,13 +87,13 @@ def _accounted(tables: Tables) -> DataFrame:
     return told_of.select("event", "subscription")
 
 
-def _matched_by_counts(tables: Tables, let_go: DataFrame, terms: Terms) -> DataFrame:
+def _matched_by_counts(tables: Tables, let_go: DataFrame, context: AuditContext) -> DataFrame:
     # Coverage counts no pair that was not handed over and has no outcome: where it misses none, none is missing here.
-    missing = terms.settle(covered(tables, terms).where(F.col("missing") > 0).select("event"))
+    missing = context.settle(covered(tables, context).where(F.col("missing") > 0).select("event"))
     accounted = _accounted(tables).join(missing, "event", "left_semi").distinct()
     counted = accounted.groupBy("event").agg(F.count("*").alias("known"))
     beside = let_go.join(missing, "event", "left_semi").join(counted, "event", "left").fillna(0, ["known"])
-    short = terms.doubts_of(tables).with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
+    short = context.doubts_of(tables).with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
     text = "{event} was let go of by its owners, though it was owed to %d subscriptions and has %d outcomes"
     is_unknown = is_hidden_after(F.col("began_us"))
     return finding(short, "conservation", text, "owed", "known", is_unknown=is_unknown)
@@ -111,7 +111,7 @@ def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: 
     return finding(doubts.with_hidden_in_ring(beside), "conservation", text, is_unknown=is_unknown)
 
 
-def _untrue(tables: Tables, terms: Terms) -> DataFrame:
+def _untrue(tables: Tables, context: AuditContext) -> DataFrame:
     """One finding per pair, at the last who was told."""
     pair = ("event", "subscription")
     is_told = (F.col("reason") == Outcome.DELIVERED.value) & F.col("event").isNotNull()
@@ -122,10 +122,10 @@ def _untrue(tables: Tables, terms: Terms) -> DataFrame:
     given = tables.of(Kind.DELIVER).where(F.col("event").isNotNull()).select(*pair, F.lit(True).alias("is_given"))
     both = given.unionByName(told.select(*pair, F.lit(False).alias("is_given"))).repartition("event")
     pairs = both.groupBy(*pair).agg(F.max("is_given").alias("is_given"))
-    untrue = terms.settle(pairs.where(~F.col("is_given")).select(*pair))
+    untrue = context.settle(pairs.where(~F.col("is_given")).select(*pair))
     last = F.max(F.struct("wall_us", "process", "sequence")).alias("last")
     shown = told.join(untrue, [*pair], "left_semi").groupBy(*pair).agg(last).select(*pair, "last.*")
-    beside = terms.doubts_of(tables).with_hidden_of(shown, process_of(F.col("subscription")))
+    beside = context.doubts_of(tables).with_hidden_of(shown, process_of(F.col("subscription")))
     is_unknown = is_hidden_after(F.lit(ALWAYS_US))
     text = "{process} was told that {event} was delivered to {subscription}, but nobody handed it over"
     return finding(beside, "conservation", text, is_unknown=is_unknown)

@@ -16,12 +16,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import Fault, faulty, finding, united
 from p2psub.analysis.debts import debts
 from p2psub.analysis.doubts import Doubts, is_hidden_after, is_hidden_before
 from p2psub.analysis.partings import with_whole_again
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 SETTLED_BEATS = 10
@@ -32,17 +32,17 @@ SEEN_BEATS = 600
 """Members seen within this time count for the copies (`ClusterConfig.seen_ticks`)."""
 
 
-def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Acknowledgements without their copies, and events that nobody holds any more."""
-    terms = terms._replace(acks=terms.acks_of(tables), doubts=terms.doubts_of(tables))
+    context = context._replace(acks=context.acks_of(tables), doubts=context.doubts_of(tables))
     shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
-    acked = terms.acks_of(tables).withColumns({name: F.col(column) for name, column in shown.items()})
-    stated = _stated(tables, acked, terms.doubts_of(tables))
-    return united([stated, _too_few(tables, acked, terms), _held_by_nobody(tables, terms)])
+    acked = context.acks_of(tables).withColumns({name: F.col(column) for name, column in shown.items()})
+    stated = _stated(tables, acked, context.doubts_of(tables))
+    return united([stated, _too_few(tables, acked, context), _held_by_nobody(tables, context)])
 
 
 def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
-    copies = tables.of(Kind.STORE, Kind.KEEP).select("event", "node", "wall_us", "ticks").repartition("event")
+    copies = tables.of(Kind.STORE, Kind.COPY).select("event", "node", "wall_us", "ticks").repartition("event")
     stamps = acked.select("event", "acked_us", "acked_ticks").hint("shuffle_hash")
     is_same, is_before = F.col("wall_us") == F.col("acked_us"), F.col("wall_us") < F.col("acked_us")
     durable = copies.join(stamps, "event").where(is_before | (is_same & (F.col("ticks") <= F.col("acked_ticks"))))
@@ -65,8 +65,8 @@ def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
     )
 
 
-def _too_few(tables: Tables, acked: DataFrame, terms: Terms) -> DataFrame:
-    settings = terms.settings_of(tables)
+def _too_few(tables: Tables, acked: DataFrame, context: AuditContext) -> DataFrame:
+    settings = context.settings_of(tables)
     few = acked.where(F.col("copies") < settings.copies)
     # Who leaves in good order is discounted before it closes.
     leaving_us = -settings.beats(LEAVING_BEATS)
@@ -80,9 +80,9 @@ def _too_few(tables: Tables, acked: DataFrame, terms: Terms) -> DataFrame:
     # What owes nothing any more when its publisher asks again needs no copies.
     short = short.where(F.col("discharged_us").isNull() | (F.col("discharged_us") > F.col("acked_us")))
     # Each part of a ring that is cut counts its own members, after a while.
-    short = with_whole_again(short, terms.partings_of(tables), F.col("acked_us"))
+    short = with_whole_again(short, context.partings_of(tables), F.col("acked_us"))
     is_unknown = _is_hidden() | F.col("whole_again_us").isNotNull()
-    short = terms.doubts_of(tables).with_hidden_in_ring(short)
+    short = context.doubts_of(tables).with_hidden_in_ring(short)
     text = "{event} was acknowledged with %d copies, its ring needs %d"
     return finding(short, "S5", text, "copies", "required", is_unknown=is_unknown)
 
@@ -104,14 +104,14 @@ def _members(tables: Tables) -> DataFrame:
     )
 
 
-def _held_by_nobody(tables: Tables, terms: Terms) -> DataFrame:
-    held_on = terms.settle(debts(terms.acks_of(tables)).where(F.col("discharged_us").isNull()))
+def _held_by_nobody(tables: Tables, context: AuditContext) -> DataFrame:
+    held_on = context.settle(debts(context.acks_of(tables)).where(F.col("discharged_us").isNull()))
     starts = tables.processes.where(F.col("records") > 0)
     latest = starts.groupBy("node").agg(F.max_by("process", "incarnation").alias("process"))
-    copies = tables.of(Kind.STORE, Kind.KEEP).select("process", "event")
+    copies = tables.of(Kind.STORE, Kind.COPY).select("process", "event")
     held = copies.join(F.broadcast(latest), "process", "left_semi").select("event")
     let_go = tables.of(Kind.DISCHARGE).select("event")
     accounted = let_go.unionByName(held).join(held_on.select("event"), "event", "left_semi")
-    gone = terms.doubts_of(tables).with_hidden_in_ring(held_on.join(accounted, "event", "left_anti"))
+    gone = context.doubts_of(tables).with_hidden_in_ring(held_on.join(accounted, "event", "left_anti"))
     text = "nobody let go of {event}, stored by {process}, and no peer that runs since holds it"
     return finding(gone, "S9", text, is_unknown=is_hidden_after(F.col("began_us")))

@@ -10,20 +10,20 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import Fault, faulty, finding, united
 from p2psub.analysis.doubts import has_holes, is_hidden_before
 from p2psub.analysis.tables import Tables, process_of
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 _RECORD = ("event", "subscription", "process", "sequence", "wall_us")
 
 
-def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Deliveries that should not have been, or not so."""
-    found = [_twice(tables, terms), _wrong(tables, terms)]
-    if terms.pairs is not None:
-        found.append(_unwanted(tables, terms.pairs))
+    found = [_twice(tables, context), _wrong(tables, context)]
+    if context.pairs is not None:
+        found.append(_unwanted(tables, context.pairs))
     return united(found)
 
 
@@ -32,30 +32,30 @@ def _delivered(tables: Tables) -> DataFrame:
     return tables.of(Kind.DELIVER).where(F.col("event").isNotNull() & F.col("subscription").isNotNull())
 
 
-def _twice(tables: Tables, terms: Terms) -> DataFrame:
+def _twice(tables: Tables, context: AuditContext) -> DataFrame:
     """S2, one finding per pair, at the last of its records."""
     delivered = _delivered(tables).select(*_RECORD)
     pair = ("event", "subscription")
     times = delivered.repartition("event").groupBy(*pair).agg(F.count("*").alias("times"))
-    repeated = terms.settle(times.where(F.col("times") > 1))
+    repeated = context.settle(times.where(F.col("times") > 1))
     last = F.max(F.struct("wall_us", "process", "sequence")).alias("last")
     counted = delivered.join(repeated, [*pair]).groupBy(*pair, "times").agg(last)
     text = "{event} was handed over %d times to {subscription}"
     return finding(counted.select(*pair, "times", "last.*"), "S2", text, "times")
 
 
-def _wrong(tables: Tables, terms: Terms) -> DataFrame:
+def _wrong(tables: Tables, context: AuditContext) -> DataFrame:
     """S3 and S4. What was asked for goes by the subscriber's own order, in which no clock has a part."""
     delivered = _delivered(tables).select(*_RECORD, "digest").repartition("event")
     beside = delivered.join(_published(tables).hint("shuffle_hash"), "event", "left")
-    beside = beside.join(terms.settle(_asked(tables)), "subscription", "left")
+    beside = beside.join(context.settle(_asked(tables)), "subscription", "left")
     is_invented, is_own = F.col("is_published").isNull(), F.col("process") == process_of(F.col("subscription"))
     is_altered = F.col("digest").isNull() | ~F.col("digest").eqNullSafe(F.col("published_digest"))
     is_unasked = is_own & F.col("asked").isNull()
     is_early, is_late = is_own & (F.col("asked") > F.col("sequence")), is_own & (F.col("ended") < F.col("sequence"))
     # Few remain, and only of those is it asked what may be hidden.
     suspect = beside.where(is_invented | is_altered | ~is_own | is_unasked | is_early | is_late)
-    suspect = terms.doubts_of(tables).with_hidden_of(suspect, process_of(F.col("event")))
+    suspect = context.doubts_of(tables).with_hidden_of(suspect, process_of(F.col("event")))
     holed = tables.processes.select(F.col("process").alias("_holed"), has_holes().alias("has_holes"))
     suspect = suspect.join(F.broadcast(holed), F.col("process") == F.col("_holed"), "left")
     never = "{event} was handed over to {subscription}, but its publisher has no record of it"

@@ -16,22 +16,22 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.latency import STABLE
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
 from p2psub.analysis.doubts import is_hidden_after
 from p2psub.analysis.partings import Parting, with_whole_again
 from p2psub.analysis.tables import Tables, process_of
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
 
 
-def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Hand-overs that came too late, or not at all."""
-    d_diff_us = terms.d_diff_us_of(tables)
-    found = [_late(tables, d_diff_us, terms.partings_of(tables))]
-    if terms.pairs is not None:
-        found.append(_never(tables, terms.pairs, terms, d_diff_us))
+    d_diff_us = context.d_diff_us_of(tables)
+    found = [_late(tables, d_diff_us, context.partings_of(tables))]
+    if context.pairs is not None:
+        found.append(_never(tables, context.pairs, context, d_diff_us))
     return united(found)
 
 
@@ -59,11 +59,11 @@ def _late(tables: Tables, d_diff_us: int, apart: list[Parting]) -> DataFrame:
     return finding(beside, "liveness", text, seconds, is_unknown=F.col("whole_again_us").isNotNull())
 
 
-def _never(tables: Tables, pairs: DataFrame, terms: Terms, d_diff_us: int) -> DataFrame:
+def _never(tables: Tables, pairs: DataFrame, context: AuditContext, d_diff_us: int) -> DataFrame:
     stable = pairs.where("is_stable").join(reached_pairs(tables), ["event", "subscription"], "left_anti")
-    beside = stable.join(debts(terms.acks_of(tables)), "event").join(_published(tables), "event")
+    beside = stable.join(debts(context.acks_of(tables)), "event").join(_published(tables), "event")
     beside = beside.where(F.col("published_us") + d_diff_us <= F.col("over_us"))
-    doubts, is_hidden = terms.doubts_of(tables), is_hidden_after(F.col("began_us"))
+    doubts, is_hidden = context.doubts_of(tables), is_hidden_after(F.col("began_us"))
     beside = doubts.with_hidden_of(beside, process_of(F.col("subscription"))).withColumn("is_unknown", is_hidden)
     # Another outcome may be hidden at whoever held the event.
     beside = doubts.with_hidden_in_ring(beside).withColumn("is_unknown", F.col("is_unknown") | is_hidden)

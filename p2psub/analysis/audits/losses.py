@@ -20,25 +20,25 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.coverage import covered
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
 from p2psub.analysis.doubts import Doubts, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
 NEVER_INSIDE_BUDGET = (Outcome.SPOOL_FULL.value, Outcome.UNREACHABLE.value)
 
 
-def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Losses, and outcomes that need a reason outside the trace."""
-    terms = terms._replace(acks=terms.acks_of(tables), doubts=terms.doubts_of(tables))
-    owed, doubts = debts(terms.acks_of(tables)), terms.doubts_of(tables)
-    if terms.pairs is None:
-        return united([_lost_by_counts(covered(tables, terms), owed), _outcomes(tables)])
-    lost = _lost_pairs(tables, owed, terms.pairs, doubts)
-    return united([lost, _missed_by_stable(tables, owed, terms.pairs, doubts), _outcomes(tables)])
+    context = context._replace(acks=context.acks_of(tables), doubts=context.doubts_of(tables))
+    owed, doubts = debts(context.acks_of(tables)), context.doubts_of(tables)
+    if context.pairs is None:
+        return united([_lost_by_counts(covered(tables, context), owed), _outcomes(tables)])
+    lost = _lost_pairs(tables, owed, context.pairs, doubts)
+    return united([lost, _missed_by_stable(tables, owed, context.pairs, doubts), _outcomes(tables)])
 
 
 def _lost_by_counts(known: DataFrame, debts: DataFrame) -> DataFrame:

@@ -2,7 +2,7 @@
 
 Successor lists are not traced, so live successors and principals cannot be checked here; the simulator does it, and a
 running peer shows its own at `/ringz`. What a trace has: `ring` when a member entered, and `table` when it obeyed one.
-A table's version (reign and number) names one table: whoever obeys it must count the same owners. That a process ran
+A table's version (term and number) names one table: whoever obeys it must count the same owners. That a process ran
 for 60 heartbeats and never entered a ring is a finding too, but an unknown one: the trace does not know whether it
 could reach anybody.
 """
@@ -12,19 +12,19 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.doubts import has_holes
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 JOIN_BEATS = 60
 """Six times the bound on joining in quiet (10 heartbeats): faults take their time."""
 
 
-def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Tables in two versions, and processes without a ring."""
-    return united([_two_tables(tables), _without_ring(tables, terms.settings_of(tables).beats(JOIN_BEATS))])
+    return united([_two_tables(tables), _without_ring(tables, context.settings_of(tables).beats(JOIN_BEATS))])
 
 
 def _two_tables(tables: Tables) -> DataFrame:
@@ -32,7 +32,7 @@ def _two_tables(tables: Tables) -> DataFrame:
     odd = F.max(F.struct("copies", "process", "sequence", "wall_us")).alias("odd")
     sizes = versions.agg(F.min("copies").alias("fewest"), F.max("copies").alias("most"), odd)
     two = sizes.where(F.col("fewest") != F.col("most")).select("*", "odd.process", "odd.sequence", "odd.wall_us")
-    text = "table %d of one reign has %d owners for {process} and %d for another member"
+    text = "table %d of one term has %d owners for {process} and %d for another member"
     return finding(two, "S8", text, "count", "most", "fewest")
 
 

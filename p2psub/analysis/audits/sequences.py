@@ -10,17 +10,17 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.doubts import DISCARDED
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 from p2psub.model.records import Kind
 
 OVERFLOW = "trace_overflow"
 """The reason of the `drop` record by which a process says how many records a full disk kept out of its trace."""
 
 
-def audit(tables: Tables, _: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, _: AuditContext = NO_CONTEXT) -> DataFrame:
     """Holes, silence, and clocks that run back."""
     return united([_holes(tables), _silent(tables), _backwards(tables)])
 

@@ -12,21 +12,21 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.casts import BROADCAST
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.doubts import is_hidden_after, is_hidden_before
 from p2psub.analysis.partings import with_whole_again
-from p2psub.analysis.reigns import reigns
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
+from p2psub.analysis.terms import terms
 from p2psub.model.records import Kind
 
 CALM_BEATS = 3
 """A cast in a settled cube is over by then; nothing may change in this span, the one before and the one after."""
 
 
-def audit(tables: Tables, terms: Terms = NOTHING_TOLD) -> DataFrame:
+def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Changes stored or numbered twice, and broadcasts with the wrong number of transfers."""
-    return united([_stored_twice(tables), _numbered_twice(tables), _transfers(tables, terms)])
+    return united([_stored_twice(tables), _numbered_twice(tables), _transfers(tables, context)])
 
 
 def _stored_twice(tables: Tables) -> DataFrame:
@@ -46,12 +46,12 @@ def _numbered_twice(tables: Tables) -> DataFrame:
     return finding(two, "S11", "the number %s names {subscription} and another change", "change")
 
 
-def _transfers(tables: Tables, terms: Terms) -> DataFrame:
-    calm_us, doubts = terms.settings_of(tables).beats(CALM_BEATS), terms.doubts_of(tables)
+def _transfers(tables: Tables, context: AuditContext) -> DataFrame:
+    calm_us, doubts = context.settings_of(tables).beats(CALM_BEATS), context.doubts_of(tables)
     casts = tables.of(Kind.CAST).where(F.col("reason") == BROADCAST)
     casts = casts.select("cast", "process", "sequence", "wall_us", _span_of("wall_us", calm_us).alias("span"))
     settled = casts.join(_stirred(tables, calm_us), "span", "left_anti")
-    settled = with_whole_again(settled, terms.partings_of(tables), F.col("wall_us"))
+    settled = with_whole_again(settled, context.partings_of(tables), F.col("wall_us"))
     settled = settled.where(F.col("whole_again_us").isNull())
     forwards = tables.of(Kind.FORWARD).groupBy("cast")
     counted = forwards.agg(F.count("*").alias("transfers"), F.max("count").alias("tries"))
@@ -70,14 +70,14 @@ def _span_of(wall_us: str, calm_us: int) -> Column:
 def _stirred(tables: Tables, calm_us: int) -> DataFrame:
     """Spans of time in which the cube was not settled, or that are beside one."""
     changed = tables.of(Kind.ROLE, Kind.DIRECTORY).select("wall_us")
-    ended = reigns(tables).select(F.col("ended_us").alias("wall_us"))
+    ended = terms(tables).select(F.col("ended_us").alias("wall_us"))
     beside = F.explode(F.array(*[_span_of("wall_us", calm_us) + step for step in (-1, 0, 1)])).alias("span")
     return changed.unionByName(ended).select(beside).distinct()
 
 
 def _clusters(tables: Tables, spans: DataFrame, calm_us: int) -> DataFrame:
-    """How many clusters had a super-node throughout each of the spans; a reign may last for a million others."""
+    """How many clusters had a super-node throughout each of the spans; a term may last for a million others."""
     since, until = _span_of("began_us", calm_us).alias("since"), _span_of("ended_us", calm_us).alias("until")
-    ruled = reigns(tables).select("cluster", since, until)
-    during = spans.join(F.broadcast(ruled), F.col("span").between(F.col("since"), F.col("until")))
+    led = terms(tables).select("cluster", since, until)
+    during = spans.join(F.broadcast(led), F.col("span").between(F.col("since"), F.col("until")))
     return during.groupBy("span").agg(F.count_distinct("cluster").alias("clusters"))

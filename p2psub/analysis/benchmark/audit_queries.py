@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from p2psub.analysis.audit_context import D_DIFF_BEATS
 from p2psub.analysis.audits.catalogue import AUDITS
 from p2psub.analysis.audits.conservation import REMEMBER_BEATS
 from p2psub.analysis.audits.copies import LEAVING_BEATS, SEEN_BEATS, SETTLED_BEATS
 from p2psub.analysis.audits.rings import JOIN_BEATS
 from p2psub.analysis.benchmark.ground import CALM_US, HOLED, SETTINGS
-from p2psub.analysis.terms import D_DIFF_BEATS
 
 COLUMNS: Final = ("invariant", "verdict", "process", "sequence", "event", "subscription", "cast")
 """Of every query, and of every finding on Spark too."""
@@ -199,7 +199,7 @@ SPREADING: Final = _united(
         where kind = 'cast' and reason = 'ChangePayload' and span_of(wall_us) not in (select span from stirred)
             and not exists (from parted where parted.from_us <= wall_us and wall_us < parted.until_us)
     ),
-    ruled as (
+    led as (
         select span, count(distinct cluster) as clusters
         from (select distinct span from settled) join reigned
             on span between span_of(began_us) and span_of(ended_us)
@@ -210,7 +210,7 @@ SPREADING: Final = _united(
     ),
     costly as (
         select settled.*, from_us, until_us
-        from settled join ruled using (span) left join forwarded using ("cast") cross join anywhere
+        from settled join led using (span) left join forwarded using ("cast") cross join anywhere
         where coalesce(tries, 0) <= 1 and coalesce(transfers, 0) <> clusters - 1
     )""",
 )
@@ -245,13 +245,13 @@ CONSERVATION: Final = _united(
         select arrived.*, (
             select count(*) from records role
             where role.kind = 'role' and role.process = arrived.process and role.sequence < arrived.sequence
-        ) as reign
+        ) as term
         from arrived join again on arrived.process = again.process and arrived."cast" = again."cast"
             and arrived.prefix is not distinct from again.prefix
     ),
     placed as (
         select *, row_number() over arrivals as place, lag(wall_us) over arrivals as before_us
-        from turned window arrivals as (partition by process, "cast", prefix, reign order by sequence)
+        from turned window arrivals as (partition by process, "cast", prefix, term order by sequence)
     ),
     accounted as (
         select event, count(*) as known from (

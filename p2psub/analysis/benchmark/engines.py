@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.answers import QUESTIONS
 from p2psub.analysis.answers.coverage import coverage
+from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.catalogue import AUDITS
 from p2psub.analysis.benchmark.audit_queries import AUDIT_QUERIES
 from p2psub.analysis.benchmark.ground import GROUND, GROUND_SUMMED
@@ -24,7 +25,6 @@ from p2psub.analysis.outputs import keep, settling
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.session import make_room_for, open_session
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.terms import NOTHING_TOLD, Terms
 
 Rows = list[tuple[Any, ...]]
 
@@ -62,22 +62,22 @@ class _Spark:
         )
         self._room = path / "spark"
         self._columns = _columns()
-        self._terms = NOTHING_TOLD
+        self._context = NO_CONTEXT
         self._audits = {f"audit {audit.name}": audit for audit in AUDITS}
 
     def ask(self, name: str) -> Rows:
         if name == GROUND_OF_AUDITS:
             answer = self._lay_ground()
         elif name in self._audits:
-            answer = self._audits[name].find(self._tables, self._terms).groupBy("invariant", "verdict").count()
+            answer = self._audits[name].find(self._tables, self._context).groupBy("invariant", "verdict").count()
         else:
             answer = QUESTIONS[name](self._tables).select(*self._columns[name])
         return [tuple(row) for row in answer.collect()]
 
     def _lay_ground(self) -> Any:
         acks = keep(acknowledged(self._tables), self._room / "acknowledged")
-        terms = Terms(acks=acks, doubts=Doubts.of(self._tables), settle=settling(self._room))
-        self._terms = terms._replace(covered=keep(coverage(self._tables, terms), self._room / "covered"))
+        context = AuditContext(acks=acks, doubts=Doubts.of(self._tables), settle=settling(self._room))
+        self._context = context._replace(covered=keep(coverage(self._tables, context), self._room / "covered"))
         return acks.agg(F.count("*"), F.sum("owed"), F.count("stored_us"), F.count("discharged_us"))
 
 

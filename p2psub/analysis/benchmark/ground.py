@@ -1,6 +1,6 @@
-"""What the audits in SQL rest on, laid once for all of them: silent spans, reigns, partings, and what is owed.
+"""What the audits in SQL rest on, laid once for all of them: silent spans, terms, partings, and what is owed.
 
-Written from the definitions in `doubts`, `reigns`, `partings` and `debts`.
+Written from the definitions in `doubts`, `terms`, `partings` and `debts`.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ CASTS: Final = f"""
         select *, lead(wall_us) over own as next_us from records where kind = 'role'
         window own as (partition by process order by sequence)
     ),
-    reigns as (
+    terms as (
         select cluster, process, wall_us as began_us, coalesce(next_us, last_us) as ended_us
         from roles left join processes using (process) where reason = 'super_node'
     ),
@@ -177,10 +177,10 @@ CASTS: Final = f"""
     ),
     acting as (
         select "cast", count(distinct cluster) as others
-        from started join reigns on began_us <= started_us and started_us <= ended_us
+        from started join terms on began_us <= started_us and started_us <= ended_us
         where payload = 'ChangePayload' and not exists (
-            select 1 from reigns own
-            where own.process = started.process and own.cluster = reigns.cluster
+            select 1 from terms own
+            where own.process = started.process and own.cluster = terms.cluster
                 and own.began_us <= started_us and started_us <= own.ended_us
         )
         group by "cast"

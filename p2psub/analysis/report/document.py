@@ -13,8 +13,8 @@ from p2psub.analysis.report.page import Finding, Grid, Page
 from p2psub.analysis.report.plots.cube import draw_cube
 from p2psub.analysis.report.plots.duplicates import draw_duplicates
 from p2psub.analysis.report.plots.latency import draw_latency
-from p2psub.analysis.report.plots.reigns import draw_reigns
 from p2psub.analysis.report.plots.slices import draw_slices
+from p2psub.analysis.report.plots.terms import draw_terms
 from p2psub.analysis.report.scales import moment_text
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -72,7 +72,7 @@ def _plots(page: Page) -> Iterable[Element]:
     yield draw_latency(page.latency)
     yield draw_duplicates(page.duplicates)
     yield draw_cube(page.cells, page.cells_left_out)
-    yield draw_reigns(page.reigns, page.reigns_left_out)
+    yield draw_terms(page.terms, page.terms_left_out)
 
 
 def _findings(page: Page) -> Iterable[Element]:

@@ -15,7 +15,7 @@ from p2psub.analysis.answers.latency import ALL
 from p2psub.analysis.compacting import Compacted
 from p2psub.analysis.naming import named
 from p2psub.analysis.report.grids import make_grids
-from p2psub.analysis.report.page import Bucket, Cell, Finding, NodeDuplicates, Page, Reign, Slice
+from p2psub.analysis.report.page import Bucket, Cell, Finding, NodeDuplicates, Page, Slice, Term
 from p2psub.analysis.report.plots.duplicates import NODES_SHOWN
 from p2psub.analysis.report.scales import moment_text
 from p2psub.analysis.tables import Tables
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 def gather(known: Known) -> Page:
     """The page of an analysis."""
     tables, answers = known.compacted.tables, known.answers
-    cells, reigns = _cells(answers), _reigns(answers["timeline"])
+    cells, terms = _cells(answers), _terms(answers["timeline"])
     return Page(
         sources=tuple(str(directory) for directory in known.directories),
         made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -61,8 +61,8 @@ def gather(known: Known) -> Page:
         duplicates=_duplicates(tables, answers["duplicates"]),
         cells=cells,
         cells_left_out=_present(answers).count() - len(cells),
-        reigns=reigns,
-        reigns_left_out=answers["timeline"].count() - len(reigns),
+        terms=terms,
+        terms_left_out=answers["timeline"].count() - len(terms),
         grids=make_grids(answers),
         skipped=tuple((str(path), reason) for path, reason in known.compacted.skipped[:FILES_SHOWN]),
         cut=_cut(tables),
@@ -119,15 +119,15 @@ def _present(answers: Mapping[str, DataFrame]) -> DataFrame:
     return answers["places"].where(F.col("standing") == Standing.PRESENT.value)
 
 
-def _reigns(timeline: DataFrame) -> tuple[Reign, ...]:
+def _terms(timeline: DataFrame) -> tuple[Term, ...]:
     rows = timeline.orderBy("began_us").limit(REIGNS_MAX).collect()
-    return tuple(_reign(row) for row in rows)
+    return tuple(_term(row) for row in rows)
 
 
-def _reign(row: Row) -> Reign:
+def _term(row: Row) -> Term:
     # In good order or not known: what ended with its process at the end of the trace is no news.
     ending = "" if row.end == "closed" else row.end
-    return Reign(row.cluster or "?", row.id or "?", row.epoch_counter or 0, row.began_us, row.ended_us, ending)
+    return Term(row.cluster or "?", row.id or "?", row.epoch_counter or 0, row.began_us, row.ended_us, ending)
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:

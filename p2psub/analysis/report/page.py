@@ -50,7 +50,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Reign:
+class Term:
     """One super-node's time over one cluster. `ending` says how it ended; empty if it lasted as long as the trace."""
 
     cluster: str
@@ -102,8 +102,8 @@ class Page:
     duplicates: tuple[NodeDuplicates, ...] = ()
     cells: tuple[Cell, ...] = ()
     cells_left_out: int = 0
-    reigns: tuple[Reign, ...] = ()
-    reigns_left_out: int = 0
+    terms: tuple[Term, ...] = ()
+    terms_left_out: int = 0
     grids: tuple[Grid, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     """Files that were not read, and why."""

@@ -8,30 +8,30 @@ AnyMessage = (
     | hello.Welcome
     | liveness.Ping
     | liveness.Pong
-    | liveness.WitnessAsk
-    | liveness.WitnessSay
+    | liveness.WitnessRequest
+    | liveness.WitnessResponse
     | ring.Stabilise
     | ring.Neighbourhood
     | ring.Lookup
     | ring.Found
-    | cluster.Report
-    | cluster.Reign
+    | cluster.Heartbeat
+    | cluster.HeartbeatAck
     | cluster.NotSuperNode
     | cluster.Left
     | cluster.Vacancy
     | cluster.Takeover
-    | cluster.StreamState
-    | cluster.StreamHeld
+    | cluster.ReplicateChanges
+    | cluster.ChangesReplicated
     | cluster.IndexTransfer
-    | cluster.IndexHeld
-    | cluster.StoreInterest
-    | cluster.InterestStored
-    | cube.CubeReport
-    | cube.DirectoryAsk
-    | cube.DirectorySay
+    | cluster.IndexStored
+    | cluster.StoreChange
+    | cluster.ChangeStored
+    | cube.CubeHeartbeat
+    | cube.DirectoryRequest
+    | cube.DirectoryResponse
     | cube.VectorOffer
     | cube.ChangeBatch
-    | cube.SplitAsk
+    | cube.SplitRequest
     | cube.SplitGrant
     | cube.SplitRefused
     | cube.Filled
@@ -45,22 +45,22 @@ AnyMessage = (
     | pubsub.Publish
     | pubsub.Acknowledge
     | pubsub.NotOwner
-    | pubsub.Keep
-    | pubsub.Kept
+    | pubsub.StoreCopy
+    | pubsub.CopyStored
     | pubsub.Discharged
-    | pubsub.MatchAsk
-    | pubsub.MatchSay
+    | pubsub.MatchRequest
+    | pubsub.MatchResponse
     | pubsub.Route
     | pubsub.Routed
     | pubsub.Deliver
     | pubsub.Delivered
-    | pubsub.Stream
-    | pubsub.StreamToShard
-    | pubsub.StreamDeliver
-    | pubsub.ShardAsk
+    | pubsub.ParcelToOwner
+    | pubsub.ParcelToShard
+    | pubsub.ParcelToSubscriber
+    | pubsub.ShardRequest
     | pubsub.ShardEmpty
     | denials.DenyOffer
-    | denials.DenySay
+    | denials.DenyResponse
 )
 
 __all__ = [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from p2psub.model.changes import STREAM_BYTES, Change, ChangeNumber, Vector
+from p2psub.model.changes import LOG_BYTES, Change, ChangeNumber, Vector
 from p2psub.model.ids import ClusterId, Contact, Epoch, Natural, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.places import Entry, Table, TableVersion
 
 
-class Report(Message, frozen=True):
+class Heartbeat(Message, frozen=True):
     """A member to its super-node on every beat; `sent_us` is echoed, so that leases need no common clock."""
 
     lane: ClassVar[Lane] = Lane.LIVENESS
@@ -23,14 +23,14 @@ class Report(Message, frozen=True):
     sent_us: Micros
     table: TableVersion | None
     lacks_index: bool
-    settled: bytes
+    applied: bytes
     directory: bytes
     leaving: bool = False
     """It is about to go in good order: it takes no more keys, and gives away what it holds."""
 
 
-class Reign(Message, frozen=True):
-    """The super-node's answer: it rules, and the reporter's lease runs on. What the reporter has is left out."""
+class HeartbeatAck(Message, frozen=True):
+    """The super-node's answer: it leads, and the reporter's lease runs on. What the reporter has is left out."""
 
     lane: ClassVar[Lane] = Lane.LIVENESS
     cluster: ClusterId
@@ -41,12 +41,12 @@ class Reign(Message, frozen=True):
     table: Table | None
     table_version: TableVersion | None
     seen: Natural
-    settled: Vector | None
+    applied: Vector | None
     directory: tuple[Entry, ...]
 
 
 class NotSuperNode(Message, frozen=True):
-    """Answer to a report or request that reached someone who does not rule; names who does, if known."""
+    """Answer to a report or request that reached someone who does not lead; names who does, if known."""
 
     cluster: ClusterId
     epoch: Epoch
@@ -60,9 +60,9 @@ class Left(Message, frozen=True):
 
 
 class Vacancy(Message, frozen=True):
-    """A member is back from its disk and hears nobody who rules; to everybody in its last table, on every beat.
+    """A member is back from its disk and hears nobody who leads; to everybody in its last table, on every beat.
 
-    When all of them say so, nobody can rule, and the succession need not be patient.
+    When all of them say so, nobody can lead, and the succession need not be patient.
     """
 
     lane: ClassVar[Lane] = Lane.LIVENESS
@@ -73,15 +73,15 @@ class Vacancy(Message, frozen=True):
 
 
 class Takeover(Message, frozen=True):
-    """A new reign begins. Repeated by every answer to a report."""
+    """A new term begins. Repeated by every answer to a report."""
 
     cluster: ClusterId
     epoch: Epoch
     super_node: Contact
 
 
-class StreamState(Message, frozen=True):
-    """The change set, streamed to a candidate before it is needed; repeated until `StreamHeld` says enough."""
+class ReplicateChanges(Message, frozen=True):
+    """The change set, streamed to a candidate before it is needed; repeated until `ChangesReplicated` says enough."""
 
     cluster: ClusterId
     epoch: Epoch
@@ -92,7 +92,7 @@ class StreamState(Message, frozen=True):
         return SMALL + sum([change.weight for change in self.changes])
 
 
-class StreamHeld(Message, frozen=True):
+class ChangesReplicated(Message, frozen=True):
     """What this process of the candidate holds durably, without gaps."""
 
     cluster: ClusterId
@@ -102,7 +102,7 @@ class StreamHeld(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + STREAM_BYTES * len(self.vector)
+        return SMALL + LOG_BYTES * len(self.vector)
 
 
 class IndexTransfer(Message, frozen=True):
@@ -125,15 +125,15 @@ class IndexTransfer(Message, frozen=True):
         return SMALL + sum([change.weight for change in self.changes])
 
 
-class IndexHeld(Message, frozen=True):
+class IndexStored(Message, frozen=True):
     """The receiver holds the transferred part of the match index."""
 
     cluster: ClusterId
     version: TableVersion
 
 
-class StoreInterest(Message, frozen=True):
-    """A numbered change for the owner of its key; repeated on every beat until `InterestStored`.
+class StoreChange(Message, frozen=True):
+    """A numbered change for the owner of its key; repeated on every beat until `ChangeStored`.
 
     `next` is the table under way: an index being transferred for it must not miss the change.
     """
@@ -148,7 +148,7 @@ class StoreInterest(Message, frozen=True):
         return SMALL + self.change.weight
 
 
-class InterestStored(Message, frozen=True):
+class ChangeStored(Message, frozen=True):
     """The owner's vote, and how many retained events match."""
 
     cluster: ClusterId

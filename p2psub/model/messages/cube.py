@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from p2psub.model.changes import STREAM_BYTES, Change, Vector
+from p2psub.model.changes import LOG_BYTES, Change, Vector
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Natural
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.places import ENTRY_BYTES, Entry
 
 
-class CubeReport(Message, frozen=True):
+class CubeHeartbeat(Message, frozen=True):
     """A super-node to its cube neighbours on every beat; differing digests start an exchange."""
 
     lane: ClassVar[Lane] = Lane.LIVENESS
@@ -24,11 +24,11 @@ class CubeReport(Message, frozen=True):
     complete: bool
 
 
-class DirectoryAsk(Message, frozen=True):
+class DirectoryRequest(Message, frozen=True):
     """Anyone may ask anyone for the directory."""
 
 
-class DirectorySay(Message, frozen=True):
+class DirectoryResponse(Message, frozen=True):
     """All directory entries the sender knows; merging is idempotent.
 
     `may_found` is the bootstrap's word to one newcomer at a time: there is no overlay yet, found it.
@@ -49,7 +49,7 @@ class VectorOffer(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + STREAM_BYTES * len(self.vector)
+        return SMALL + LOG_BYTES * len(self.vector)
 
 
 class ChangeBatch(Message, frozen=True):
@@ -62,10 +62,10 @@ class ChangeBatch(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + STREAM_BYTES * len(self.vector) + sum([change.weight for change in self.changes])
+        return SMALL + LOG_BYTES * len(self.vector) + sum([change.weight for change in self.changes])
 
 
-class SplitAsk(Message, frozen=True):
+class SplitRequest(Message, frozen=True):
     """A founder asks the owner of a shortest prefix for half of it; repeated until granted, idempotent by cluster."""
 
     cluster: ClusterId

@@ -19,7 +19,7 @@ class DenyOffer(Message, frozen=True):
     issued_s: Natural
 
 
-class DenySay(Message, frozen=True):
+class DenyResponse(Message, frozen=True):
     """A list, for somebody whose own is older: whom to refuse, as the authority signed it."""
 
     issued_s: Natural

@@ -20,14 +20,14 @@ class Pong(Message, frozen=True):
     lane: ClassVar[Lane] = Lane.LIVENESS
 
 
-class WitnessAsk(Message, frozen=True):
+class WitnessRequest(Message, frozen=True):
     """Asks a second witness whether it hears the suspect."""
 
     lane: ClassVar[Lane] = Lane.LIVENESS
     suspect: Contact
 
 
-class WitnessSay(Message, frozen=True):
+class WitnessResponse(Message, frozen=True):
     """The witness heard the suspect just now. A witness that hears nothing says nothing."""
 
     lane: ClassVar[Lane] = Lane.LIVENESS

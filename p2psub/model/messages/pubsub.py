@@ -61,20 +61,20 @@ class Obligation(msgspec.Struct, frozen=True, array_like=True):
     cluster: ClusterId
 
 
-class DeedId(NamedTuple):
+class OwedEventId(NamedTuple):
     """An event and a digest of whom it was matched with.
 
-    Two owners parted by a cut may store one event with different matches: those are two deeds, each paid on its own.
+    Two owners parted by a cut may store one event with different matches: two owed events, each paid on its own.
     """
 
     event: EventId
     matches: bytes
 
 
-class Deed(msgspec.Struct, frozen=True, array_like=True):
+class OwedEvent(msgspec.Struct, frozen=True, array_like=True):
     """An event as its holders keep it: with what it owes, and the change vector it was matched against."""
 
-    id: DeedId
+    id: OwedEventId
     timed: Timed
     owed: tuple[Obligation, ...]
     matched: int
@@ -82,33 +82,33 @@ class Deed(msgspec.Struct, frozen=True, array_like=True):
     publisher: Contact
 
 
-class Keep(Message, frozen=True):
-    """Asks the receiver to hold these deeds: replication, hand-over and give-back alike."""
+class StoreCopy(Message, frozen=True):
+    """Asks the receiver to hold these owed events: replication, hand-over and give-back alike."""
 
     lane: ClassVar[Lane] = Lane.CONTROL
     cluster: ClusterId
-    deeds: tuple[Deed, ...]
+    owed_events: tuple[OwedEvent, ...]
 
     @property
     def weight(self) -> int:
-        return sum(2 * SMALL + deed.timed.weight for deed in self.deeds)
+        return sum(2 * SMALL + owed_event.timed.weight for owed_event in self.owed_events)
 
 
-class Kept(Message, frozen=True):
+class CopyStored(Message, frozen=True):
     """Held durably by the sender."""
 
     cluster: ClusterId
-    deeds: tuple[DeedId, ...]
+    owed_events: tuple[OwedEventId, ...]
 
 
 class Discharged(Message, frozen=True):
-    """These deeds owe nothing any more."""
+    """These owed events owe nothing any more."""
 
     cluster: ClusterId
-    deeds: tuple[DeedId, ...]
+    owed_events: tuple[OwedEventId, ...]
 
 
-class MatchAsk(Message, frozen=True):
+class MatchRequest(Message, frozen=True):
     """The topic's owner asks a wildcard shard's owner for its matches; repeated until answered."""
 
     cluster: ClusterId
@@ -116,7 +116,7 @@ class MatchAsk(Message, frozen=True):
     event: Event
 
 
-class MatchSay(Message, frozen=True):
+class MatchResponse(Message, frozen=True):
     """The shard's matches under `vector`; `empty` leases the right not to ask for a while."""
 
     cluster: ClusterId
@@ -190,7 +190,7 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
         return 5 * SMALL + 16 * len(self.proof) + 64 * self.size + sum([len(event.body) for event in self.events])
 
 
-class Stream(Message, frozen=True):
+class ParcelToOwner(Message, frozen=True):
     """A publisher to the owner of the topics. Said once, as everything about a parcel.
 
     The leaves spare whoever passes on a part of the parcel to hash all of it. If they are wrong, the part is refused
@@ -206,7 +206,7 @@ class Stream(Message, frozen=True):
         return 16 * len(self.leaves) + self.parcel.weight
 
 
-class StreamToShard(Message, frozen=True):
+class ParcelToShard(Message, frozen=True):
     """The topics' owner to a wildcard shard's, which passes the events on to whoever wants them there."""
 
     lane: ClassVar[Lane] = Lane.CONTENT
@@ -220,7 +220,7 @@ class StreamToShard(Message, frozen=True):
         return 16 * len(self.leaves) + self.parcel.weight
 
 
-class StreamDeliver(Message, frozen=True):
+class ParcelToSubscriber(Message, frozen=True):
     """Events for subscriptions of the receiving peer, each with the indexes of its events; none: all of them."""
 
     lane: ClassVar[Lane] = Lane.CONTENT
@@ -232,7 +232,7 @@ class StreamDeliver(Message, frozen=True):
         return SMALL * len(self.wanted) + self.parcel.weight
 
 
-class ShardAsk(Message, frozen=True):
+class ShardRequest(Message, frozen=True):
     """The topics' owner asks a wildcard shard's whether it is empty; asked again while it matters."""
 
     cluster: ClusterId

@@ -13,7 +13,7 @@ from p2psub.model.content import Value
 from p2psub.model.outcomes import AdvertiseVerdict, VerdictStatus
 from p2psub.runtime.control.asking import Gate, body_of, read_ask
 from p2psub.runtime.control.attendance import while_connected
-from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON, AdvertiseAsk, advertised_line
+from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON, AdvertiseRequest, advertised_line
 from p2psub.runtime.control.controlled import ControlledPeer
 from p2psub.runtime.values import values_from_json
 
@@ -30,14 +30,14 @@ class Advertising:
     async def advertise(self, request: Request) -> Response:
         """Answer with verdicts until the client closes the connection."""
         self._gate.pass_joined()
-        ask = read_ask(AdvertiseAsk, await body_of(request, ASK_BYTES_MAX))
+        ask = read_ask(AdvertiseRequest, await body_of(request, ASK_BYTES_MAX))
         return _Verdicts(self._peer, ask, values_from_json(ask.params))
 
 
 class _Verdicts(Response):
     """The first verdict, then better ones as they come."""
 
-    def __init__(self, peer: ControlledPeer, ask: AdvertiseAsk, params: dict[str, Value]) -> None:
+    def __init__(self, peer: ControlledPeer, ask: AdvertiseRequest, params: dict[str, Value]) -> None:
         super().__init__(media_type=NDJSON)
         del self.headers["content-length"]
         self._peer = peer

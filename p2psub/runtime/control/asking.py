@@ -8,11 +8,11 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 
-from p2psub.runtime.control.bodies import AdvertiseAsk, PublishAsk, SubscribeAsk
+from p2psub.runtime.control.bodies import AdvertiseRequest, PublishRequest, SubscribeRequest
 from p2psub.runtime.control.controlled import ControlledPeer
 from p2psub.runtime.refusals import BadContent, NotReady, TooLarge
 
-Ask = TypeVar("Ask", PublishAsk, SubscribeAsk, AdvertiseAsk)
+Ask = TypeVar("Ask", PublishRequest, SubscribeRequest, AdvertiseRequest)
 
 
 async def body_of(request: Request, bytes_max: int) -> bytes:

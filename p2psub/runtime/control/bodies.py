@@ -38,7 +38,7 @@ Values = Annotated[
 """Content as `p2psub.runtime.values` writes it."""
 
 
-class PublishAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class PublishRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An event to publish; its body as text, or as base64 if it is none."""
 
     topic: str
@@ -73,7 +73,7 @@ class ProblemSay(msgspec.Struct, frozen=True):
     error: Problem
 
 
-class SubscribeAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class SubscribeRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A subscription to hold while its answer is being read."""
 
     filter: str
@@ -82,7 +82,7 @@ class SubscribeAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     window: Annotated[int, msgspec.Meta(ge=1, le=WINDOW_MAX)] = 1024
 
 
-class AdvertiseAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class AdvertiseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An advertisement to hold while its answer is being read."""
 
     filter: str
@@ -140,7 +140,7 @@ class StreamLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.verdict or self.advertised
 
 
-def draft_of(ask: PublishAsk) -> Draft:
+def draft_of(ask: PublishRequest) -> Draft:
     """The draft that is asked to be published; BadContent or TooLarge if it is none."""
     if ask.body is not None and ask.body_base64 is not None:
         raise BadContent("the event has two bodies", "give body or body_base64, not both")
@@ -150,7 +150,7 @@ def draft_of(ask: PublishAsk) -> Draft:
     return draft
 
 
-def _body_of(ask: PublishAsk) -> bytes:
+def _body_of(ask: PublishRequest) -> bytes:
     if ask.body_base64 is None:
         return (ask.body or "").encode()
     try:
@@ -159,11 +159,11 @@ def _body_of(ask: PublishAsk) -> bytes:
         raise BadContent("body_base64 is no base64", "encode the body, with padding and without line breaks") from error
 
 
-def ask_of(draft: Draft) -> PublishAsk:
+def ask_of(draft: Draft) -> PublishRequest:
     """The inverse of `draft_of`."""
     body, body_base64 = _split_body(draft.body)
     attributes: dict[str, Json] = values_to_json(draft.attributes)
-    return PublishAsk(
+    return PublishRequest(
         topic=draft.topic,
         attributes=attributes,
         body=body,

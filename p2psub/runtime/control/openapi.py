@@ -11,12 +11,12 @@ from p2psub.runtime.control.bodies import (
     ASK_BYTES_MAX,
     MANY_BYTES_MAX,
     NDJSON,
-    AdvertiseAsk,
+    AdvertiseRequest,
     OutcomeSay,
     ProblemSay,
-    PublishAsk,
+    PublishRequest,
     StreamLine,
-    SubscribeAsk,
+    SubscribeRequest,
 )
 from p2psub.runtime.control.guard import OPEN_PATHS
 from p2psub.runtime.control.pages import (
@@ -36,11 +36,11 @@ TEXT: Final = "text/plain"
 REF: Final = "#/components/schemas/{name}"
 
 STRUCTS: Final = (
-    PublishAsk,
+    PublishRequest,
     OutcomeSay,
     ProblemSay,
-    SubscribeAsk,
-    AdvertiseAsk,
+    SubscribeRequest,
+    AdvertiseRequest,
     StreamLine,
     StatusPage,
     ReadyPage,
@@ -139,7 +139,7 @@ PATHS: Final[Schema] = {
                 "answered by one line each, in order: an outcome, or an object with `error`. An event has at most "
                 f"{ASK_BYTES_MAX:,} bytes of JSON, a request of many {MANY_BYTES_MAX:,}."
             ),
-            "requestBody": {"required": True, "content": {JSON: _of(PublishAsk), NDJSON: _of(PublishAsk)}},
+            "requestBody": {"required": True, "content": {JSON: _of(PublishRequest), NDJSON: _of(PublishRequest)}},
             "responses": {
                 "200": {
                     "description": "Acknowledged.",
@@ -160,7 +160,7 @@ PATHS: Final[Schema] = {
                 "Answered by lines of JSON without end: first the verdict, then events, gaps and better verdicts. "
                 "Closing the connection ends the subscription."
             ),
-            "requestBody": {"required": True, "content": {JSON: _of(SubscribeAsk)}},
+            "requestBody": {"required": True, "content": {JSON: _of(SubscribeRequest)}},
             "responses": {
                 "200": {"description": "Subscribed.", "content": {NDJSON: _of(StreamLine)}},
                 **_problems(400, 401, 403, 413, 503),
@@ -175,7 +175,7 @@ PATHS: Final[Schema] = {
                 "Answered by lines of JSON: the verdict, then better ones. The peer is held to it: events that the "
                 "filter takes are refused above the rate. Closing the connection ends the advertisement."
             ),
-            "requestBody": {"required": True, "content": {JSON: _of(AdvertiseAsk)}},
+            "requestBody": {"required": True, "content": {JSON: _of(AdvertiseRequest)}},
             "responses": {
                 "200": {"description": "Advertised.", "content": {NDJSON: _of(StreamLine)}},
                 **_problems(400, 401, 403, 413, 503),

@@ -15,14 +15,14 @@ from p2psub.errors import P2psubError
 from p2psub.matching.faults import FilterError
 from p2psub.runtime.control.bodies import Problem, ProblemSay
 from p2psub.runtime.control.wording import problem_of
-from p2psub.runtime.refusals import BadContent, NoRight, NotReady, NotTaken, TooLarge
+from p2psub.runtime.refusals import BadContent, NotAuthorized, NotReady, NotTaken, TooLarge
 
 logger = logging.getLogger(__name__)
 
 _STATUS: Final[dict[type[P2psubError], HTTPStatus]] = {
     BadContent: HTTPStatus.BAD_REQUEST,
     FilterError: HTTPStatus.BAD_REQUEST,
-    NoRight: HTTPStatus.FORBIDDEN,
+    NotAuthorized: HTTPStatus.FORBIDDEN,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     NotReady: HTTPStatus.SERVICE_UNAVAILABLE,
     NotTaken: HTTPStatus.SERVICE_UNAVAILABLE,

@@ -23,7 +23,7 @@ from p2psub.runtime.control.bodies import (
     NDJSON,
     OutcomeSay,
     ProblemSay,
-    PublishAsk,
+    PublishRequest,
     draft_of,
     outcome_say,
 )
@@ -53,7 +53,7 @@ class Publishing:
         self._gate.pass_joined()
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() == NDJSON:
             return _ManyOutcomes(self._peer, await body_of(request, MANY_BYTES_MAX))
-        draft = draft_of(read_ask(PublishAsk, await body_of(request, ASK_BYTES_MAX)))
+        draft = draft_of(read_ask(PublishRequest, await body_of(request, ASK_BYTES_MAX)))
         answers: list[Answer] = []
         await while_connected(request.receive, partial(_publish_into, answers, self._peer, [draft]))
         if not answers:
@@ -88,7 +88,7 @@ def _read_line(line: bytes) -> Draft | P2psubError:
     try:
         if len(line) > ASK_BYTES_MAX:
             raise TooLarge(f"the line has more than {ASK_BYTES_MAX:,} bytes", "publish smaller events")
-        return draft_of(read_ask(PublishAsk, line))
+        return draft_of(read_ask(PublishRequest, line))
     except P2psubError as error:
         return error
 

@@ -23,7 +23,7 @@ from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.runtime.control.asking import Gate, body_of, read_ask
 from p2psub.runtime.control.attendance import while_connected
-from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON, StreamLine, SubscribeAsk, line_of
+from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON, StreamLine, SubscribeRequest, line_of
 from p2psub.runtime.control.controlled import ControlledPeer, ControlledSubscription
 from p2psub.runtime.control.wording import problem_of
 from p2psub.runtime.items import Gap, Item, Notification
@@ -87,14 +87,14 @@ class Subscribing:
     async def subscribe(self, request: Request) -> Response:
         """Answer with lines until the client closes the connection."""
         self._gate.pass_joined()
-        ask = read_ask(SubscribeAsk, await body_of(request, ASK_BYTES_MAX))
+        ask = read_ask(SubscribeRequest, await body_of(request, ASK_BYTES_MAX))
         return _Items(self._peer, self._streams, ask, values_from_json(ask.params))
 
 
 class _Items(Response):
     """The verdict, then items as they come."""
 
-    def __init__(self, peer: ControlledPeer, streams: Streams, ask: SubscribeAsk, params: dict[str, Value]) -> None:
+    def __init__(self, peer: ControlledPeer, streams: Streams, ask: SubscribeRequest, params: dict[str, Value]) -> None:
         super().__init__(media_type=NDJSON)
         del self.headers["content-length"]
         self._peer = peer

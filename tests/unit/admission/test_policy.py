@@ -9,7 +9,7 @@ from p2psub.model.content import DeclarationState, Draft, Subscription
 from p2psub.model.effects import PublishCommand, SubscribeCommand
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US
-from p2psub.model.messages.cluster import InterestStored, StoreInterest
+from p2psub.model.messages.cluster import ChangeStored, StoreChange
 from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind, Record
@@ -45,19 +45,19 @@ def test_refused_vote_makes_the_verdict_refused_and_numbers_an_end() -> None:
     throne, topic = Throne(32, 64), topic_in(32, 64)
     record = subscription_of(on_topic(topic), subscriber=64)
     throne.subscribe(64, record)
-    ((owner, store),) = sent_of(throne.step, StoreInterest)
+    ((owner, store),) = sent_of(throne.step, StoreChange)
     assert owner == at(64)
     throne.settle()
     for place in (32, 64):
         throne.hold_stream(place)
     throne.store_interest(64, store, granted=False)
-    sends = [message for _, message in throne.step.sends if isinstance(message, Verdict | StoreInterest)]
+    sends = [message for _, message in throne.step.sends if isinstance(message, Verdict | StoreChange)]
     assert sends[0] == Verdict(record.id, 1, VerdictStatus.REFUSED, ())
-    assert isinstance(sends[1], StoreInterest)
+    assert isinstance(sends[1], StoreChange)
     ended = sends[1].change.record
     assert (ended.id, ended.version, ended.state) == (record.id, 2, DeclarationState.ENDED)
     assert list(throne.cores.changes.active()) == []
-    assert not [m for m in sends if isinstance(m, InterestStored)]
+    assert not [m for m in sends if isinstance(m, ChangeStored)]
 
 
 class Overlay:
@@ -84,7 +84,7 @@ class Overlay:
     def matching(self, topic: str) -> list[NodeId]:
         """Everybody whose index has an active subscription to the topic."""
         event = event_of(topic)
-        return [host.id for host in self.stage.saboteur.peers() if cores_of(host).interests.match(event.key, event)]
+        return [host.id for host in self.stage.saboteur.peers() if cores_of(host).match_index.match(event.key, event)]
 
 
 def cores_of(host: Host) -> Cores:
@@ -109,4 +109,4 @@ def test_one_refusing_cluster_refuses_for_the_overlay() -> None:
         overlay.stage.world.command(other, PublishCommand(number, [Draft(topic)]))
     overlay.run(4)
     assert [record.subscription for record in overlay.records(Kind.DELIVER)] == [welcome]
-    assert FORBIDDEN in [asked.filter.terms[0][0].constant for asked in overlay.policy.asked]
+    assert FORBIDDEN in [asked.filter.conjunctions[0][0].constant for asked in overlay.policy.asked]

@@ -9,7 +9,7 @@ from trio.testing import MockClock
 from p2psub.bench.content import Load
 from p2psub.bench.orders import Take, Taken
 from p2psub.bench.taking import take
-from p2psub.model.effects import TookCommand
+from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.runtime.items import Gap, Notification
@@ -20,7 +20,7 @@ from tests.unit.bench import node_at
 def subscription_with(events: int, *gaps: Gap) -> Subscription:
     """A stable subscription in which these wait."""
 
-    def tell(_: TookCommand) -> None:
+    def tell(_: ConsumedCommand) -> None:
         """The node hears of it."""
 
     subscription = Subscription(1 << 20, tell)

@@ -187,7 +187,7 @@ def test_an_altered_request_gives_nothing_new(patient: Authority, place: int, fl
 def test_a_renewal_keeps_the_id_and_the_latest_rights(authority: Authority) -> None:
     """Rights come from the ledger: an old certificate with more of them does not bring them back."""
     old = enrolled(authority).passport
-    narrow = Rights(publish=(), may_rule=False)
+    narrow = Rights(publish=(), may_lead=False)
     enrolled(authority, rights=narrow)
     renewed = authority.renew(old, KEY.csr(), NOW_S + DAY_S).passport
     assert (renewed.id, renewed.rights) == (old.id, narrow)
@@ -269,7 +269,7 @@ def test_a_full_disk_is_a_refusal(authority: Authority) -> None:
 
 def test_the_operator_may_appoint_nodes(authority: Authority) -> None:
     """The bootstrap itself needs no token; its rights are checked all the same."""
-    rights = Rights(publish=(), subscribe=(), may_rule=False)
+    rights = Rights(publish=(), subscribe=(), may_lead=False)
     assert authority.appoint(KEY.csr(), rights, NOW_S).passport.rights == rights
     with pytest.raises(ConfigError, match="rights"):
         authority.appoint(KEY.csr(), msgspec.structs.replace(rights, publish=("",)), NOW_S)

@@ -10,7 +10,7 @@ from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
-from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
+from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.model.places import Entry
 from tests.unit.bench import CONFIG, at, epoch
@@ -18,9 +18,9 @@ from tests.unit.bench import CONFIG, at, epoch
 PEER = at(64)
 
 
-def entry(cluster: str, reign: int) -> Entry:
-    """A cluster as announced in a reign."""
-    return Entry(ClusterId(cluster), Prefix(""), 1, at(reign), epoch(reign, reign), 3)
+def entry(cluster: str, term: int) -> Entry:
+    """A cluster as announced in a term."""
+    return Entry(ClusterId(cluster), Prefix(""), 1, at(term), epoch(term, term), 3)
 
 
 class Registry:
@@ -36,10 +36,10 @@ class Registry:
 
     def lets_found(self, peer: Contact, now_us: int) -> bool:
         """What it tells a newcomer that asks for the directory."""
-        (effect,) = self.hear(DirectoryAsk(), peer=peer, now_us=now_us)
+        (effect,) = self.hear(DirectoryRequest(), peer=peer, now_us=now_us)
         assert isinstance(effect, Transmit)
         (said,) = effect.messages
-        assert isinstance(said, DirectorySay)
+        assert isinstance(said, DirectoryResponse)
         return said.may_found
 
 
@@ -52,18 +52,18 @@ def told(effects: list[Effect]) -> list[Message]:
 def test_directory_is_told_to_whoever_asks() -> None:
     """All that was announced, by whomever."""
     registry = Registry()
-    assert told(registry.hear(DirectoryAsk())) == [DirectorySay(())]
-    registry.hear(DirectorySay((entry("a", 1),)), peer=at(9))
-    registry.hear(DirectorySay((entry("b", 2),)))
-    assert told(registry.hear(DirectoryAsk())) == [DirectorySay((entry("a", 1), entry("b", 2)))]
+    assert told(registry.hear(DirectoryRequest())) == [DirectoryResponse(())]
+    registry.hear(DirectoryResponse((entry("a", 1),)), peer=at(9))
+    registry.hear(DirectoryResponse((entry("b", 2),)))
+    assert told(registry.hear(DirectoryRequest())) == [DirectoryResponse((entry("a", 1), entry("b", 2)))]
 
 
 def test_old_announcement_does_not_replace_a_newer_one() -> None:
     """A deposed super-node that still announces sends nobody astray."""
     registry = Registry()
-    registry.hear(DirectorySay((entry("a", 5),)))
-    registry.hear(DirectorySay((entry("a", 4),)))
-    assert told(registry.hear(DirectoryAsk())) == [DirectorySay((entry("a", 5),))]
+    registry.hear(DirectoryResponse((entry("a", 5),)))
+    registry.hear(DirectoryResponse((entry("a", 4),)))
+    assert told(registry.hear(DirectoryRequest())) == [DirectoryResponse((entry("a", 5),))]
 
 
 def test_it_is_alive_and_ignores_what_does_not_concern_it() -> None:
@@ -75,9 +75,9 @@ def test_peer_whose_link_was_lost_is_dialled_again() -> None:
     """The answer to a question must not vanish with the old link."""
     registry = Registry()
     registry.core.step([LinkLost(PEER.id)], Micros(1))
-    assert registry.hear(DirectoryAsk()) == [Connect(PEER)]
+    assert registry.hear(DirectoryRequest()) == [Connect(PEER)]
     (transmit,) = registry.core.step([LinkUp(PEER, 1 << 20)], Micros(2))
-    assert told([transmit]) == [DirectorySay(())]
+    assert told([transmit]) == [DirectoryResponse(())]
 
 
 # Founding
@@ -101,7 +101,7 @@ def test_a_founder_that_fell_silent_is_replaced() -> None:
 
 
 def test_who_asks_on_and_does_not_found_keeps_nobody_from_it() -> None:
-    """It may not be allowed to rule; after its time somebody else is let, and then it is not."""
+    """It may not be allowed to lead; after its time somebody else is let, and then it is not."""
     registry = Registry(founding_from_us=0)
     assert registry.lets_found(PEER, 1)
     assert registry.lets_found(PEER, FOUNDING_US)
@@ -113,7 +113,7 @@ def test_nobody_founds_where_there_is_a_cluster() -> None:
     """Not even the one who was let, once another has announced its own."""
     registry = Registry(founding_from_us=0)
     assert registry.lets_found(PEER, 1)
-    registry.hear(DirectorySay((entry("a", 1),)), peer=at(9))
+    registry.hear(DirectoryResponse((entry("a", 1),)), peer=at(9))
     assert not registry.lets_found(PEER, 2)
 
 
@@ -133,7 +133,7 @@ def test_without_an_instant_nobody_founds() -> None:
 def test_super_node_that_knows_less_is_told_the_rest() -> None:
     """Clusters that lost sight of each other find each other here; who knows everything is told nothing."""
     registry = Registry()
-    registry.hear(DirectorySay((entry("a", 1),)), peer=at(9))
-    everything = DirectorySay((entry("a", 1), entry("b", 2)))
-    assert told(registry.hear(DirectorySay((entry("b", 2),)))) == [everything]
+    registry.hear(DirectoryResponse((entry("a", 1),)), peer=at(9))
+    everything = DirectoryResponse((entry("a", 1), entry("b", 2)))
+    assert told(registry.hear(DirectoryResponse((entry("b", 2),)))) == [everything]
     assert told(registry.hear(everything)) == []

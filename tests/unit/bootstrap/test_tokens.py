@@ -17,7 +17,7 @@ from p2psub.model.rights import Rights
 
 NOW_S = 1_800_000_000.0
 HOUR_S = 3600
-READER = Rights(publish=(), subscribe=("news/*",), may_rule=False)
+READER = Rights(publish=(), subscribe=("news/*",), may_lead=False)
 ONE, TWO = NodeKey.create(), NodeKey.create()
 
 

@@ -46,14 +46,14 @@ class Bench:
         self.step = step_at(me.id[0])
         self.directory, self.liveness = Directory(), Liveness(self.step, CONFIG.liveness)
         election = Election(self.step, CONFIG.cluster)
-        election.rule(cluster_at(own))
+        election.lead(cluster_at(own))
         self.cube = Hypercube(self.step, CONFIG.cube, self.directory, election, self.liveness, tuple)
         self.local = FakeLocal()
         self.casts = Casts(self.step, CONFIG.cube, self.cube, self.directory, self.liveness, self.local)
         for prefix in prefixes:
-            ruler = ruler_of(prefix)
-            reign = epoch(1, ruler.id[0])
-            self.directory.merge([Entry(cluster_at(prefix), Prefix(prefix), 1, ruler, reign, 1)])
+            leader = ruler_of(prefix)
+            term = epoch(1, leader.id[0])
+            self.directory.merge([Entry(cluster_at(prefix), Prefix(prefix), 1, leader, term, 1)])
         self.done: list[tuple[Summary, bool]] = []
         forget(self.step)
 

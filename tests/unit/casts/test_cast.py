@@ -15,7 +15,7 @@ from p2psub.model.messages.casts import (
     EventPayload,
     EventSummary,
 )
-from p2psub.model.messages.cube import SplitAsk
+from p2psub.model.messages.cube import SplitRequest
 from p2psub.model.outcomes import Outcome
 from p2psub.model.places import Entry
 from p2psub.model.records import Kind
@@ -201,7 +201,7 @@ def test_cast_that_stays_open_ends_incomplete() -> None:
 def test_founder_that_is_filling_gets_the_cast_too() -> None:
     """The old super-node hands on, and answers for both only when both have it."""
     bench, founder = Bench("1", ("0", "1")), at(240)
-    bench.cube.on_split_ask(founder, SplitAsk(ClusterId("new"), founder))
+    bench.cube.on_split_request(founder, SplitRequest(ClusterId("new"), founder))
     sent(bench.step)
     bench.ask("1")
     assert sent(bench.step) == [(founder, ChangeCast(FOREIGN, Prefix("11"), CHANGE, 2))]

@@ -9,7 +9,7 @@ import pytest
 
 from p2psub.cli.client import ControlClient, PeerRefused, split_lines
 from p2psub.cli.whereabouts import BadUsage, NoPeer, Whereabouts, find_peer
-from p2psub.runtime.control.bodies import OutcomeSay, Problem, PublishAsk, SubscribeAsk
+from p2psub.runtime.control.bodies import OutcomeSay, Problem, PublishRequest, SubscribeRequest
 from p2psub.runtime.refusals import NotReady
 from tests.unit.runtime.control.fakes import NODE
 from tests.unit.runtime.control.served import Served
@@ -87,10 +87,10 @@ def test_many_publishes_come_back_in_order(peer: Served) -> None:
 def test_a_stream_survives_what_looks_like_a_line_end(peer: Served) -> None:
     """Texts may hold separators of lines that are none in JSON lines."""
     odd = "a\u2028b\x85c\x0bd"
-    with ControlClient(find_peer(peer.data)) as client, client.hold(SubscribeAsk(filter="")) as lines:
+    with ControlClient(find_peer(peer.data)) as client, client.hold(SubscribeRequest(filter="")) as lines:
         taken = iter(lines)
         assert next(taken).verdict is not None
-        client.publish(PublishAsk(topic="t", attributes={"odd": odd}))
+        client.publish(PublishRequest(topic="t", attributes={"odd": odd}))
         event = next(taken).event
     assert event is not None
     assert event.attributes == {"odd": odd}
@@ -100,7 +100,7 @@ def test_a_peer_that_stops_breaks_its_streams_with_advice(peer: Served) -> None:
     """Whoever reads is told that the peer has gone, and how to start it."""
 
     def read_until_the_end(client: ControlClient) -> None:
-        with client.hold(SubscribeAsk(filter="")) as lines:
+        with client.hold(SubscribeRequest(filter="")) as lines:
             for _ in lines:
                 peer.stop()
 
@@ -111,14 +111,14 @@ def test_a_peer_that_stops_breaks_its_streams_with_advice(peer: Served) -> None:
 def test_leaving_a_subscription_ends_it(peer: Served) -> None:
     """The peer notices at once."""
     with ControlClient(find_peer(peer.data)) as client:
-        with client.hold(SubscribeAsk(filter="")):
+        with client.hold(SubscribeRequest(filter="")):
             subscription = peer.subscription(0)
         peer.wait(subscription.ended.wait)
 
 
 def test_a_stream_tells_the_refusal_that_ended_it(peer: Served) -> None:
     """As its last line."""
-    with ControlClient(find_peer(peer.data)) as client, client.hold(SubscribeAsk(filter="")) as lines:
+    with ControlClient(find_peer(peer.data)) as client, client.hold(SubscribeRequest(filter="")) as lines:
         peer.call(peer.subscription(0).put, NotReady("the peer is leaving", "start it again"))
         error = list(lines)[-1].error
     assert error is not None

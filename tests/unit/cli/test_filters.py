@@ -29,7 +29,7 @@ def test_a_filter_is_shown_with_its_key_and_cost() -> None:
         "ok": True,
         "normal_form": "topic IN ('a', 'b') AND note LIKE '%x%' AND price > 5",
         "key": ["a", "b"],
-        "cost": {"terms": 1, "predicates": 3, "scans": 1, "bytes": 142},
+        "cost": {"conjunctions": 1, "predicates": 3, "scans": 1, "bytes": 142},
         "matches": None,
         "why": [],
     }
@@ -129,7 +129,7 @@ def test_people_get_lines() -> None:
     assert result.stdout.splitlines() == [
         "normal form  topic = 'x' AND price > 5",
         "key          'x'",
-        "cost         predicates: 2, terms: 1, scans of text: 0, bytes: 90",
+        "cost         predicates: 2, conjunctions: 1, scans of text: 0, bytes: 90",
         "event        does not match",
         "             price > 5 is false: it is 4",
     ]

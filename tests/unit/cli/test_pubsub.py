@@ -78,7 +78,7 @@ def test_pub_from_stdin_speaks_json(peer: Served) -> None:
     result = run("pub", "-", "--json", data=peer.data, stdin='{"topic": "a"}\n{"topic": "secret"}\n')
     said = [json.loads(line) for line in result.stdout.splitlines()]
     assert said[0]["event"] == EVENT_1
-    assert said[1]["error"]["reason"] == "no_right"
+    assert said[1]["error"]["reason"] == "not_authorized"
     assert result.exit_code == EXIT_REFUSED
 
 
@@ -124,7 +124,7 @@ def test_a_refusal_is_exit_code_1(peer: Served, words: list[str]) -> None:
     assert result.exit_code == EXIT_REFUSED
     assert "ask for a token" in result.stderr
     result = run(*words, "--json", data=peer.data)
-    assert json.loads(result.stdout)["error"]["reason"] == "no_right"
+    assert json.loads(result.stdout)["error"]["reason"] == "not_authorized"
 
 
 @pytest.mark.parametrize("words", [["pub", "t"], ["pub", "-"], ["sub", "--filter", "a = 1"]])

@@ -39,7 +39,7 @@ def test_looks_are_tables(peer: Served, name: str, words: list[str]) -> None:
 
 
 def test_score_is_shown_with_its_parts() -> None:
-    """Not for one who may not rule: it is not ranked."""
+    """Not for one who may not lead: it is not ranked."""
     capability = Capability(online=0.5, storage=1.0, memory=0.25, processors=0.1, goodput=0.3, nearness=0.9)
     page = status_page(msgspec.structs.replace(STATUS, capability=capability, score=capability.score))
     assert score_text(page).startswith("3.050 = online 0.50, storage 1.00, memory 0.25")

@@ -12,7 +12,7 @@ import trio
 
 from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import PublishAsk, StreamLine, SubscribeAsk
+from p2psub.runtime.control.bodies import PublishRequest, StreamLine, SubscribeRequest
 from p2psub.runtime.control.server import serve_control
 from tests.unit.runtime.control.fakes import STATUS, FakePeer
 
@@ -38,9 +38,9 @@ async def test_a_subscription_gives_its_verdict_and_then_what_is_published(tmp_p
     """Line by line, until nobody listens any more."""
     say, heard = trio.open_memory_channel[StreamLine](2)
     async with served(tmp_path) as peer, trio.open_nursery() as nursery:
-        nursery.start_soon(peer.listen, SubscribeAsk(filter="topic = 'quotes'"), say.send_nowait)
+        nursery.start_soon(peer.listen, SubscribeRequest(filter="topic = 'quotes'"), say.send_nowait)
         first = await heard.receive()
-        outcome = await peer.publish(PublishAsk(topic="quotes", attributes={"price": 5}))
+        outcome = await peer.publish(PublishRequest(topic="quotes", attributes={"price": 5}))
         second = await heard.receive()
         nursery.cancel_scope.cancel()
     assert first.verdict is not None
@@ -53,9 +53,9 @@ async def test_a_refusal_is_told_with_the_name_of_the_peer(tmp_path: Path) -> No
     """Whatever was asked for."""
     async with served(tmp_path) as peer:
         with pytest.raises(PeerSilent, match="ann answers 403"):
-            await peer.publish(PublishAsk(topic="secret"))
+            await peer.publish(PublishRequest(topic="secret"))
         with pytest.raises(PeerSilent, match="ann answers 403"):
-            await peer.listen(SubscribeAsk(filter="topic = 'secret'"), print)
+            await peer.listen(SubscribeRequest(filter="topic = 'secret'"), print)
 
 
 async def test_a_peer_that_is_gone_is_told(tmp_path: Path) -> None:

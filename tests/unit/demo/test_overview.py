@@ -65,7 +65,7 @@ def test_an_overlay_is_formed_when_all_are_ready_and_every_super_node_knows_all(
     overview = Overview(pages())
     assert overview.is_formed(2)
     assert (overview.ready, overview.clusters, overview.super_nodes) == (4, 2, 2)
-    assert overview.rulers == {"one": "super_node of one", "two": "super_node of two"}
+    assert overview.leaders == {"one": "super_node of one", "two": "super_node of two"}
 
 
 def test_an_overlay_is_not_formed_while_something_is_missing() -> None:

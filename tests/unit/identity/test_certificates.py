@@ -32,7 +32,7 @@ from p2psub.model.rights import CERTIFICATE_BYTES_MAX, RIGHTS_BYTES_MAX, Rights,
 
 NOW_S = 1_800_000_000.5
 HOUR_S, DAY_S = 3600, 86_400
-RIGHTS = Rights(publish=("quotes/*",), subscribe=("quotes/*", "news"), may_rule=False)
+RIGHTS = Rights(publish=("quotes/*",), subscribe=("quotes/*", "news"), may_lead=False)
 
 CA_KEY = Ed25519PrivateKey.generate()
 CA_DER = issue_ca(CA_KEY, "demo")

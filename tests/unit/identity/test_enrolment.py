@@ -20,12 +20,12 @@ from p2psub.identity.enrolment import (
     CSR_BYTES_MAX,
     TOKEN_CHARS_MAX,
     DenyList,
-    EnrolAsk,
     EnrolGrant,
     EnrolmentMessage,
     EnrolRefused,
+    EnrolRequest,
     JoinToken,
-    RenewAsk,
+    RenewRequest,
     decode_enrolment,
     denial,
     encode_enrolment,
@@ -43,7 +43,7 @@ NOW_S = 1_800_000_000.0
 KEY = NodeKey.create()
 TOKEN = JoinToken("demo", bytes(range(20)), bytes(range(100, 120)))
 BOOTSTRAP = Contact(NodeId(Place(bytes(20))), "bootstrap.example:7000")
-MESSAGES: tuple[type, ...] = (EnrolAsk, RenewAsk, EnrolGrant, EnrolRefused)
+MESSAGES: tuple[type, ...] = (EnrolRequest, RenewRequest, EnrolGrant, EnrolRefused)
 
 tokens = st.builds(
     JoinToken,
@@ -113,9 +113,9 @@ def test_damage_never_raises_anything_but_malformed_message(message: EnrolmentMe
 @pytest.mark.parametrize(
     "message",
     [
-        EnrolAsk("x" * (TOKEN_CHARS_MAX + 1), b""),
-        EnrolAsk("", bytes(CSR_BYTES_MAX + 1)),
-        RenewAsk(bytes(CSR_BYTES_MAX + 1)),
+        EnrolRequest("x" * (TOKEN_CHARS_MAX + 1), b""),
+        EnrolRequest("", bytes(CSR_BYTES_MAX + 1)),
+        RenewRequest(bytes(CSR_BYTES_MAX + 1)),
         EnrolRefused("denied", "x" * 501),
         EnrolGrant(bytes(1 << 16), b"", BOOTSTRAP, DenyList(0, (), b"")),
         EnrolGrant(b"", b"", BOOTSTRAP, DenyList(0, (BOOTSTRAP.id,) * (DENIED_MAX + 1), b"")),
@@ -131,7 +131,7 @@ def test_everything_has_a_bound(message: EnrolmentMessage) -> None:
 
 def test_nesting_is_malformed() -> None:
     """Even in a field of a newer version that would be skipped."""
-    payload = b"\x93\xa8RenewAsk\xc4\x00" + b"\x91" * 100_000 + b"\xc0"
+    payload = b"\x93\xacRenewRequest\xc4\x00" + b"\x91" * 100_000 + b"\xc0"
     with pytest.raises(MalformedMessage, match="nested"):
         decode_enrolment(payload)
 

@@ -16,7 +16,7 @@ from tests.unit.notaries import OVERLAY, Enrolled, Office
 
 DAY_S = 86_400.0
 ROOT, OTHER_ROOT = bytes(range(16)), bytes(16)
-RIGHTS = Rights(publish=("quotes/*",), subscribe=(), may_rule=False)
+RIGHTS = Rights(publish=("quotes/*",), subscribe=(), may_lead=False)
 
 OFFICE = Office()
 ANN, BOB = OFFICE.enrol(RIGHTS), OFFICE.enrol()

@@ -133,7 +133,7 @@ def test_parameters_that_cannot_travel_are_refused(value: object, complaint: str
 def test_whole_numbers_of_64_bits() -> None:
     """The range of the wire, both signed and unsigned, and no more; what is beyond is advised to be a float."""
     for number in (-(2**63), 2**64 - 1):
-        assert parse_filter(f"a = {number}").terms[0][0].constant == number
+        assert parse_filter(f"a = {number}").conjunctions[0][0].constant == number
     for number in (-(2**63) - 1, 2**64, 10**5_000):
         with pytest.raises(FilterError, match="float"):
             parse_filter(f"a = {'9' * 5_001 if number == 10**5_000 else number}")
@@ -144,7 +144,7 @@ def test_dates_at_the_ends_of_the_calendar() -> None:
     for text in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999-23:59"):
         wanted = parse_filter(f"a = TIMESTAMP '{text}'")
         expected = datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)
-        assert wanted.terms[0][0].constant == Moment(expected // timedelta(microseconds=1))
+        assert wanted.conjunctions[0][0].constant == Moment(expected // timedelta(microseconds=1))
         assert parse_filter(print_filter(wanted)) == wanted
 
 
@@ -172,10 +172,15 @@ def test_printing_what_no_text_says() -> None:
 def test_limits_are_the_callers() -> None:
     """Who wants larger filters says so."""
     text = " AND ".join(f"(a{n} = 1 OR b{n} = 1)" for n in range(10))
-    with pytest.raises(FilterError, match="terms_max = 256"):
+    with pytest.raises(FilterError, match="conjunctions_max = 256"):
         parse_filter(text)
     assert (
-        len(parse_filter(text, limits=Limits(terms_max=1_024, predicates_max=10_240, bytes_max=1 << 20)).terms) == 1_024
+        len(
+            parse_filter(
+                text, limits=Limits(conjunctions_max=1_024, predicates_max=10_240, bytes_max=1 << 20)
+            ).conjunctions
+        )
+        == 1_024
     )
 
 

@@ -169,8 +169,8 @@ def test_the_caret_stands_under_wide_characters_and_in_long_lines() -> None:
         ("depth_max", "(" * 11),
         ("depth_max", "NOT " * 11 + "a = 1"),
         ("depth_max", "NOT (" * 6 + "a = 1" + ")" * 6),
-        ("terms_max", " OR ".join("abcdefghijk").replace(" OR", "=1 OR") + "=1"),
-        ("terms_max", " AND ".join(["(a=1 OR b=1)"] * 4)),
+        ("conjunctions_max", " OR ".join("abcdefghijk").replace(" OR", "=1 OR") + "=1"),
+        ("conjunctions_max", " AND ".join(["(a=1 OR b=1)"] * 4)),
         ("predicates_max", " AND ".join("abcdefghijk").replace(" AND", "=1 AND") + "=1"),
         ("list_max", f"a IN ({', '.join(['1'] * 11)})"),
         ("list_max", f"a = {{{', '.join(['1'] * 11)}}}"),
@@ -184,12 +184,12 @@ def test_each_limit_is_named_by_its_error(limit: str, text: str) -> None:
     error = fault_of(text, Limits(**{limit: size}))
     assert limit in error.message
     assert error.hint
-    if limit not in ("terms_max", "depth_max"):
+    if limit not in ("conjunctions_max", "depth_max"):
         parse_filter(text, limits=Limits(**{limit: size + 1}))
 
 
 def test_short_text_that_means_too_many_bytes_is_refused_soon() -> None:
-    """What stands once in the text is stored in every term: 128 terms with four kilobytes each are too much."""
+    """What stands once in the text is stored in every conjunction: 128 with four kilobytes each are too much."""
     pairs = " AND ".join(f"(a{n} = 1 OR b{n} = 2)" for n in range(7))
     error = fault_of(f"x = '{'y' * 4_000}' AND {pairs}", Limits())
     assert "bytes_max = 262,144" in error.message
@@ -243,7 +243,7 @@ def test_depth_does_not_come_near_the_stack() -> None:
 def test_ten_thousand_hostile_texts_end_in_a_filter_or_an_error() -> None:
     """Any mixture of pieces is read, or refused with a position inside the text and a hint."""
     random = Random(4)
-    limits = Limits(text_max=200, nodes_max=30, depth_max=8, terms_max=16, list_max=4, like_max=6)
+    limits = Limits(text_max=200, nodes_max=30, depth_max=8, conjunctions_max=16, list_max=4, like_max=6)
     read = 0
     for _ in range(10_000):
         text = random.choice(["", " "]).join(random.choices(SOUP, k=random.randint(1, 12)))

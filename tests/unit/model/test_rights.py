@@ -14,12 +14,12 @@ PATTERNS = st.lists(st.one_of(st.just("*"), TOPICS, TOPICS.map(lambda prefix: f"
 
 
 def test_nothing_is_forbidden_unless_somebody_forbids_it() -> None:
-    """Rights that nobody narrowed allow every topic, any filter, and to rule."""
+    """Rights that nobody narrowed allow every topic, any filter, and to lead."""
     rights = check_rights(Rights())
     assert rights.may_publish("quotes/ACME")
     assert rights.may_subscribe(())
     assert rights.may_subscribe(("quotes/ACME", "news"))
-    assert rights.may_rule
+    assert rights.may_lead
 
 
 def test_no_pattern_allows_nothing() -> None:

@@ -12,12 +12,12 @@ from tests.unit.bench import at, step_at
 def test_erasing_now_never_erases_a_row_written_in_this_step() -> None:
     """An erasure left over from a step before comes ahead of the new row of the same name."""
     step = step_at(1)
-    step.erase("deed", (1,))
+    step.erase("owed_event", (1,))
     step.close()
-    step.write("deed", (1,), "again")
+    step.write("owed_event", (1,), "again")
     step.erase_now()
     (persist,) = [effect for effect in step.close() if isinstance(effect, Persist)]
-    assert persist.writes == [Write("deed", (1,), None), Write("deed", (1,), "again")]
+    assert persist.writes == [Write("owed_event", (1,), None), Write("owed_event", (1,), "again")]
 
 
 def test_a_record_says_of_every_field_what_it_was_told() -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 from p2psub.model.changes import Change
 from p2psub.model.content import Draft, Timed
-from p2psub.model.digests import deed_id
+from p2psub.model.digests import owed_event_id
 from p2psub.model.effects import (
     Connect,
     Effect,
@@ -26,16 +26,16 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros, Stamp
-from p2psub.model.messages.cube import DirectoryAsk, DirectorySay
+from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
 from p2psub.model.messages.hello import Welcome
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import Deed
+from p2psub.model.messages.pubsub import OwedEvent
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import Role
 from p2psub.node.core import Disk, NodeCore
-from p2psub.pubsub.deeds import DEED_ROOM
-from p2psub.pubsub.settlement import CHANGE_ROOM
+from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
+from p2psub.super_node.settlement import CHANGE_NAMESPACE
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -150,14 +150,14 @@ def test_records_are_numbered_without_gaps_and_their_stamps_rise() -> None:
 
 
 def test_restarted_node_has_what_was_durable_and_nothing_else() -> None:
-    """Cluster and epoch, changes, deeds; a role and a lease must be earned again."""
+    """Cluster and epoch, changes, owed events; a role and a lease must be earned again."""
     change: Change = change_of(subscription_of(on_topic("x")), 1, epoch(4, 9))
     event = event_of("x")
-    deed = Deed(deed_id(event.id, ()), Timed(event, Micros(0)), (), 0, (), PEER)
+    owed_event = OwedEvent(owed_event_id(event.id, ()), Timed(event, Micros(0)), (), 0, (), PEER)
     disk: Disk = {
         "membership": {("cluster",): (CLUSTER, epoch(4, 9)), ("contacts",): (PEER,)},
-        CHANGE_ROOM: {change.number: change},
-        DEED_ROOM: {deed.id: deed},
+        CHANGE_NAMESPACE: {change.number: change},
+        OWED_EVENT_NAMESPACE: {owed_event.id: owed_event},
     }
     status = Machine(disk, (PEER,), incarnation=2).core.status()
     assert (status.cluster, status.epoch, status.kept) == (CLUSTER, epoch(4, 9), (event.id,))
@@ -167,8 +167,8 @@ def test_restarted_node_has_what_was_durable_and_nothing_else() -> None:
     assert status.changes_digest == holder.core.status().changes_digest
 
 
-def test_restarted_founder_rules_above_its_own_last_reign() -> None:
-    """Two reigns of one node must never share an epoch: their changes would share numbers."""
+def test_restarted_founder_rules_above_its_own_last_term() -> None:
+    """Two terms of one node must never share an epoch: their changes would share numbers."""
     first = founder()
     again = Machine(first.disk, incarnation=2)
     again.run(200)
@@ -193,7 +193,7 @@ def asked(machine: Machine) -> set[NodeId]:
     machine.effects.clear()
     machine.run(8)
     transmitted = [effect for effect in machine.effects if isinstance(effect, Transmit)]
-    return {effect.peer for effect in transmitted if DirectoryAsk() in effect.messages}
+    return {effect.peer for effect in transmitted if DirectoryRequest() in effect.messages}
 
 
 def test_super_node_without_a_place_asks_whom_it_remembers_and_founds_by_the_word_of_its_contact() -> None:
@@ -206,9 +206,9 @@ def test_super_node_without_a_place_asks_whom_it_remembers_and_founds_by_the_wor
     before = machine.core.status()
     assert (before.role, before.prefix) == (Role.SUPER_NODE, None)
     assert asked(machine) == {contact.id, other.id}
-    machine.step(Received(other, [DirectorySay((), may_found=True)], Stamp(0, 0)))
+    machine.step(Received(other, [DirectoryResponse((), may_found=True)], Stamp(0, 0)))
     assert machine.core.status().prefix is None, "that is not the bootstrap's to say"
-    machine.step(Received(contact, [DirectorySay((), may_found=True)], Stamp(0, 0)))
+    machine.step(Received(contact, [DirectoryResponse((), may_found=True)], Stamp(0, 0)))
     assert machine.core.status().prefix == ""
 
 
@@ -218,11 +218,11 @@ def test_peer_that_is_back_tells_a_forgetful_bootstrap_that_there_is_an_overlay(
     machine = Machine({**disk, "membership": {**disk["membership"], ("table",): table_of(1, 64)}}, (PEER,), 2)
     machine.step(LinkUp(PEER, 1 << 20))
     machine.run(2)
-    (answer,) = machine.step(Received(PEER, [DirectorySay((), may_found=True)], Stamp(0, 0)))
+    (answer,) = machine.step(Received(PEER, [DirectoryResponse((), may_found=True)], Stamp(0, 0)))
     assert machine.core.status().role is Role.JOINING
     assert isinstance(answer, Transmit)
     (said,) = answer.messages
-    assert isinstance(said, DirectorySay)
+    assert isinstance(said, DirectoryResponse)
     assert [entry.cluster for entry in said.entries] == [CLUSTER]
 
 

@@ -10,7 +10,7 @@ from p2psub.model.content import Timed
 from p2psub.model.effects import Connect, Transmit
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Lane, Message
-from p2psub.model.messages.cube import ChangeBatch, DirectoryAsk
+from p2psub.model.messages.cube import ChangeBatch, DirectoryRequest
 from p2psub.model.messages.liveness import Ping
 from p2psub.model.messages.pubsub import Publish
 from p2psub.model.records import Kind
@@ -20,7 +20,7 @@ from tests.unit.bench import at, effects_of, event_of, records_of, step_at
 
 PEER = at(64)
 PLENTY = 1 << 30
-URGENT, CONTROL, BULK = Ping(), DirectoryAsk(), ChangeBatch((), (), False)
+URGENT, CONTROL, BULK = Ping(), DirectoryRequest(), ChangeBatch((), (), False)
 
 
 def content(sequence: int, size: int = 0) -> Publish:

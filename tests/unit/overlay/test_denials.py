@@ -10,20 +10,20 @@ import pytest
 from p2psub.model.effects import Deny
 from p2psub.model.ids import Contact
 from p2psub.model.messages import Message
-from p2psub.model.messages.denials import DenyOffer, DenySay
+from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.records import Kind
 from p2psub.overlay.denials import ASK_EVERY_TICKS, Denials
 from tests.unit.bench import at, effects_of, node_at, records_of, sent, step_at
 
-OLD = DenySay(5, (node_at(70),), b"signed")
-NEW = DenySay(9, (node_at(70), node_at(80)), b"signed")
-FORGED = DenySay(99, (node_at(1),), b"forged")
+OLD = DenyResponse(5, (node_at(70),), b"signed")
+NEW = DenyResponse(9, (node_at(70), node_at(80)), b"signed")
+FORGED = DenyResponse(99, (node_at(1),), b"forged")
 
 
 class Node:
     """A node's denials, and what it has denied."""
 
-    def __init__(self, place: int, known: DenySay | None = None, source: Contact | None = None) -> None:
+    def __init__(self, place: int, known: DenyResponse | None = None, source: Contact | None = None) -> None:
         self.contact = at(place)
         self.step = step_at(place)
         self.denials = Denials(self.step, lambda said: said.signature == b"signed", known, source)
@@ -31,10 +31,10 @@ class Node:
     def hear(self, peer: Contact, message: Message) -> None:
         if isinstance(message, DenyOffer):
             self.denials.on_offer(peer, message)
-        elif isinstance(message, DenySay):
-            self.denials.on_say(peer, message)
+        elif isinstance(message, DenyResponse):
+            self.denials.on_deny_response(peer, message)
 
-    def denied(self) -> list[DenySay]:
+    def denied(self) -> list[DenyResponse]:
         """The lists heeded since the last look."""
         return [effect.denials for effect in effects_of(self.step, Deny)]
 
@@ -84,7 +84,7 @@ def test_whoever_comes_with_an_older_list_is_given_the_newer() -> None:
 
 
 @pytest.mark.parametrize("said", [FORGED, OLD, NEW])
-def test_what_is_not_newer_or_not_signed_is_not_heeded(said: DenySay) -> None:
+def test_what_is_not_newer_or_not_signed_is_not_heeded(said: DenyResponse) -> None:
     """A forged one is recorded; nobody is denied by it, and it goes no further."""
     ann = Node(1, NEW)
     ann.denials.link_up(at(2))

@@ -18,12 +18,10 @@ CLUSTERS = st.sampled_from(["a", "b"]).map(ClusterId)
 
 
 def entry(
-    cluster: str, prefix: str, version: int = 1, reign: int = 1, standing: Standing = Standing.PRESENT, members: int = 1
+    cluster: str, prefix: str, version: int = 1, term: int = 1, standing: Standing = Standing.PRESENT, members: int = 1
 ) -> Entry:
-    """One cluster as a node may have heard of it; a reign names its super-node."""
-    return Entry(
-        ClusterId(cluster), Prefix(prefix), version, at(reign), epoch(reign, reign), members, Standing(standing)
-    )
+    """One cluster as a node may have heard of it; a term names its super-node."""
+    return Entry(ClusterId(cluster), Prefix(prefix), version, at(term), epoch(term, term), members, Standing(standing))
 
 
 ENTRIES = st.builds(
@@ -84,14 +82,14 @@ def test_digests_differ_where_knowledge_does(one: list[Entry], other: list[Entry
 
 def test_place_and_super_node_move_apart() -> None:
     """A takeover and a split happen at once: the newer half of each stands."""
-    directory = directory_of([entry("a", "", version=1, reign=2)], [entry("a", "0", version=2, reign=1)])
-    assert known(directory) == [entry("a", "0", version=2, reign=2, members=0)]
+    directory = directory_of([entry("a", "", version=1, term=2)], [entry("a", "0", version=2, term=1)])
+    assert known(directory) == [entry("a", "0", version=2, term=2, members=0)]
 
 
 def test_cluster_that_is_gone_stays_gone() -> None:
     """Late news of its life are older; only a higher version places it again."""
     gone = entry("a", "1", version=3, standing=Standing.GONE)
-    directory = directory_of([gone], [entry("a", "1", version=2, reign=3)])
+    directory = directory_of([gone], [entry("a", "1", version=2, term=3)])
     assert directory.present() == []
     directory.merge([entry("a", "01", version=4)])
     assert [found.prefix for found in directory.present()] == ["01"]
@@ -100,13 +98,13 @@ def test_cluster_that_is_gone_stays_gone() -> None:
 def test_neighbours_in_a_complete_cube_are_those_one_bit_away() -> None:
     """Hyper 2.1: n neighbours, one per dimension; and the answer follows the news."""
     labels = [label_of(position, 3) for position in range(8)]
-    directory = directory_of([entry(label, label, reign=n + 1) for n, label in enumerate(labels)])
+    directory = directory_of([entry(label, label, term=n + 1) for n, label in enumerate(labels)])
     for own in labels:
         near = {label for label in labels if sum(a != b for a, b in zip(own, label, strict=True)) == 1}
-        rulers = {directory.by_prefix()[label].id for label in near}
-        assert {contact.id for contact in directory.neighbours(own)} == rulers
+        leaders = {directory.by_prefix()[label].id for label in near}
+        assert {contact.id for contact in directory.neighbours(own)} == leaders
     assert len(directory.neighbours(labels[0])) == 3
-    directory.merge([entry(labels[1], labels[1], reign=99)])
+    directory.merge([entry(labels[1], labels[1], term=99)])
     assert at(99) in directory.neighbours(labels[0])
 
 
@@ -131,17 +129,17 @@ def test_size_of_a_cluster_is_no_news() -> None:
 
 def test_contacts_of_a_half_are_whoever_holds_labels_of_it() -> None:
     """Inside it or around it; those who are lost are nobody."""
-    directory = directory_of([entry("a", "0", reign=1), entry("b", "10", reign=2), entry("c", "11", reign=3)])
+    directory = directory_of([entry("a", "0", term=1), entry("b", "10", term=2), entry("c", "11", term=3)])
     assert directory.contacts_in(Prefix("1")) == [at(2), at(3)]
     assert directory.contacts_in(Prefix("110")) == [at(3)]
-    directory.merge([entry("c", "11", version=2, reign=3, standing=Standing.LOST)])
+    directory.merge([entry("c", "11", version=2, term=3, standing=Standing.LOST)])
     assert directory.contacts_in(Prefix("1")) == [at(2)]
 
 
-def test_spares_go_with_the_reign_that_names_them_and_its_latest_word_stands() -> None:
+def test_spares_go_with_the_term_that_names_them_and_its_latest_word_stands() -> None:
     """In whatever order the words come."""
-    first, second = (msgspec.structs.replace(entry("a", "0", reign=2), spares=(at(n),), edition=n) for n in (7, 8))
-    older = msgspec.structs.replace(entry("a", "0", reign=1), spares=(at(9),), edition=9)
+    first, second = (msgspec.structs.replace(entry("a", "0", term=2), spares=(at(n),), edition=n) for n in (7, 8))
+    older = msgspec.structs.replace(entry("a", "0", term=1), spares=(at(9),), edition=9)
     for order in ([first, second, older], [older, second, first], [second, older, first]):
         (standing,) = directory_of(order).entries()
         assert (standing.spares, standing.super_node) == ((at(8),), at(2))

@@ -1,4 +1,4 @@
-"""Who rules: epochs are totally ordered, the highest stands, and a reign is never numbered twice."""
+"""Who leads: epochs are totally ordered, the highest stands, and a term is never numbered twice."""
 
 from __future__ import annotations
 
@@ -21,65 +21,65 @@ def election_at(place: int) -> Election:
     return Election(step_at(place), CONFIG.cluster)
 
 
-def ruler(reign: Epoch) -> Contact:
-    """Who rules in a reign."""
-    return at(reign.node[0])
+def leader(term: Epoch) -> Contact:
+    """Who leads in a term."""
+    return at(term.node[0])
 
 
 @given(st.lists(EPOCHS, min_size=1, max_size=6), st.data())
-def test_highest_epoch_stands_in_whatever_order_reigns_are_heard_of(reigns: list[Epoch], data: st.DataObject) -> None:
-    """All members that have heard of the same reigns follow the same super-node."""
+def test_highest_epoch_stands_in_whatever_order_terms_are_heard_of(terms: list[Epoch], data: st.DataObject) -> None:
+    """All members that have heard of the same terms follow the same super-node."""
     opinions = []
-    for order in (reigns, data.draw(st.permutations(reigns))):
+    for order in (terms, data.draw(st.permutations(terms))):
         election = election_at(200)
-        for reign in order:
-            election.follow(CLUSTER, reign, ruler(reign))
+        for term in order:
+            election.follow(CLUSTER, term, leader(term))
         opinions.append((election.epoch, election.super_node))
-    assert opinions[0] == opinions[1] == (max(reigns), ruler(max(reigns)))
+    assert opinions[0] == opinions[1] == (max(terms), leader(max(terms)))
 
 
 @given(st.lists(EPOCHS, unique=True, min_size=2, max_size=5))
-def test_epochs_are_totally_ordered(reigns: list[Epoch]) -> None:
-    """Of two different reigns exactly one is higher, and all are above none."""
-    for one, other in permutations(reigns, 2):
+def test_epochs_are_totally_ordered(terms: list[Epoch]) -> None:
+    """Of two different terms exactly one is higher, and all are above none."""
+    for one, other in permutations(terms, 2):
         assert (one < other) != (other < one)
         assert one > NO_EPOCH
 
 
 @given(EPOCHS)
-def test_new_reign_is_above_every_epoch_heard_of(heard: Epoch) -> None:
+def test_new_term_is_above_every_epoch_heard_of(heard: Epoch) -> None:
     """Also above one that was only remembered from before a restart; and it names this very process."""
     election = election_at(3)
     election.recover(CLUSTER, heard)
-    assert not election.rules
-    election.rule(CLUSTER)
+    assert not election.is_super_node
+    election.lead(CLUSTER)
     assert election.epoch > heard
     assert election.epoch == Epoch(heard.counter + 1, node_at(3), 1)
-    assert election.rules
+    assert election.is_super_node
 
 
 def test_epoch_is_durable_before_the_next_step() -> None:
     """A restarted node must not number under an old epoch again."""
     election = election_at(3)
-    election.rule(CLUSTER)
+    election.lead(CLUSTER)
     (persist,) = [effect for effect in make_durable(election._step) if isinstance(effect, Persist)]
     assert persist.writes == [Write("membership", ("cluster",), (CLUSTER, epoch(1, 3)))]
 
 
-def test_super_node_steps_down_for_a_higher_reign_only() -> None:
+def test_super_node_steps_down_for_a_higher_term_only() -> None:
     """A lower one, or one of another cluster, changes nothing."""
     election = election_at(3)
     election.recover(CLUSTER, epoch(4, 3))
-    election.rule(CLUSTER)
+    election.lead(CLUSTER)
     assert not election.follow(CLUSTER, epoch(4, 9), at(9))
     assert not election.follow(ClusterId("other"), epoch(9, 9), at(9))
-    before = election.rules
+    before = election.is_super_node
     assert election.follow(CLUSTER, epoch(5, 9), at(9))
-    assert (before, election.rules) == (True, False)
+    assert (before, election.is_super_node) == (True, False)
     assert election.announcement() == Takeover(CLUSTER, epoch(5, 9), at(9))
 
 
-def test_same_reign_heard_again_changes_nothing_but_ends_a_vacancy() -> None:
+def test_same_term_heard_again_changes_nothing_but_ends_a_vacancy() -> None:
     """A super-node that was thought dead and speaks again is followed again."""
     election = election_at(3)
     assert election.follow(CLUSTER, epoch(1, 9), at(9))
@@ -96,9 +96,9 @@ def test_only_the_death_of_the_super_node_makes_a_vacancy() -> None:
     election.follow(CLUSTER, epoch(1, 9), at(9))
     election.vacate(node_at(8))
     assert not election.is_vacant
-    election.rule(CLUSTER)
+    election.lead(CLUSTER)
     election.vacate(node_at(3))
-    assert election.rules
+    assert election.is_super_node
 
 
 def turn_of(place: int, *, hears_anybody: bool = True, ticks: int = 200) -> int:
@@ -123,33 +123,33 @@ def test_who_hears_nobody_waits_much_longer() -> None:
 
 
 def test_two_who_take_over_at_once_agree_when_they_meet() -> None:
-    """Both reigns have the same counter; node ids decide, the same way at both."""
+    """Both terms have the same counter; node ids decide, the same way at both."""
     low, high = election_at(3), election_at(5)
     for election in (low, high):
         election.follow(CLUSTER, epoch(1, 9), at(9))
-        election.rule(CLUSTER)
+        election.lead(CLUSTER)
     assert low.follow(CLUSTER, high.epoch, at(5))
     assert not high.follow(CLUSTER, Epoch(2, node_at(3), 1), at(3))
     assert (low.epoch, low.super_node) == (high.epoch, high.super_node)
 
 
-def test_reign_of_an_earlier_process_of_ours_is_over() -> None:
+def test_term_of_an_earlier_process_of_ours_is_over() -> None:
     """Whoever still follows it hears that there is no super-node, and the succession begins above it."""
     election = election_at(3)
     election.follow(CLUSTER, epoch(1, 7), at(7))
     election.outlive(epoch(2, 3, 1))
     assert election.is_vacant
-    election.rule(CLUSTER)
+    election.lead(CLUSTER)
     assert election.epoch > epoch(2, 3, 1)
 
 
 def test_super_node_that_abdicates_leaves_a_vacancy() -> None:
     """Under its own epoch: only a higher one may follow."""
     election = election_at(3)
-    election.rule(CLUSTER)
-    reign = election.epoch
+    election.lead(CLUSTER)
+    term = election.epoch
     election.abdicate()
     assert election.is_vacant
-    assert not election.rules
+    assert not election.is_super_node
     assert not election.follow(CLUSTER, epoch(0, 9), at(9))
-    assert election.epoch == reign
+    assert election.epoch == term

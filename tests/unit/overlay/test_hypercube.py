@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import msgspec
 
-from p2psub.model.changes import Stream, Vector
+from p2psub.model.changes import LogId, Vector
 from p2psub.model.effects import Persist
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.messages import Message
-from p2psub.model.messages.cube import CubeReport, DirectorySay, Filled, SplitAsk, SplitGrant, SplitRefused
+from p2psub.model.messages.cube import CubeHeartbeat, DirectoryResponse, Filled, SplitGrant, SplitRefused, SplitRequest
 from p2psub.model.places import Entry, Standing
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
-from p2psub.overlay.hypercube import DIRECTORY_ROOM, Hypercube
+from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE, Hypercube
 from p2psub.overlay.liveness import Liveness
 from tests.oracles.cube import is_partition
 from tests.unit.bench import CONFIG, at, epoch, sent, step_at, tick
 
-VECTOR: Vector = ((Stream(ClusterId("a"), epoch(1, 1)), 7),)
+VECTOR: Vector = ((LogId(ClusterId("a"), epoch(1, 1)), 7),)
 NEW, FOUNDER = ClusterId("new"), at(240)
 
 
@@ -30,14 +30,14 @@ class Seat:
         self.directory = Directory()
         self.liveness = Liveness(self.step, CONFIG.liveness)
         self.election = Election(self.step, CONFIG.cluster)
-        self.election.rule(self.cluster)
+        self.election.lead(self.cluster)
         self.cube = Hypercube(
             self.step, CONFIG.cube, self.directory, self.election, self.liveness, vector=lambda: VECTOR
         )
 
     def know(self, *entries: Entry) -> None:
         """Hear of other clusters."""
-        self.cube.on_directory_say(at(1), DirectorySay(entries))
+        self.cube.on_directory_response(at(1), DirectoryResponse(entries))
 
     def kill(self, place: int) -> None:
         """Pronounce another super-node dead."""
@@ -54,7 +54,7 @@ class Seat:
 
 
 def entry(name: str, prefix: str, place: int, version: int = 1, standing: Standing = Standing.PRESENT) -> Entry:
-    """A cluster in its first reign."""
+    """A cluster in its first term."""
     return Entry(ClusterId(name), Prefix(prefix), version, at(place), epoch(1, place), 4, standing)
 
 
@@ -68,7 +68,7 @@ def seat(name: str, prefix: str, place: int, *others: Entry) -> Seat:
 
 def ask(seated: Seat, cluster: ClusterId = NEW, founder: Contact = FOUNDER) -> Message:
     """A founder asks for half of our prefix; the answer."""
-    seated.cube.on_split_ask(founder, SplitAsk(cluster, founder))
+    seated.cube.on_split_request(founder, SplitRequest(cluster, founder))
     (answer,) = seated.replies()
     return answer
 
@@ -81,7 +81,7 @@ def refusal(seated: Seat, cluster: ClusterId = NEW, founder: Contact = FOUNDER) 
 
 
 def test_first_cluster_owns_the_whole_cube() -> None:
-    """And only while it rules does a node answer for its cluster's place."""
+    """And only while it leads does a node answer for its cluster's place."""
     first = Seat("a", 10)
     places = [first.cube.place]
     first.cube.found_overlay(first.cluster)
@@ -107,7 +107,7 @@ def test_filled_founder_gets_its_half_and_the_giver_keeps_the_other() -> None:
     placed = Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1)
     giver.cube.on_filled(FOUNDER, Filled(NEW, placed, VECTOR))
     assert giver.prefixes() == {"a": "0", "new": "1"}
-    assert sent(giver.step) == [(FOUNDER, DirectorySay(giver.directory.entries()))]
+    assert sent(giver.step) == [(FOUNDER, DirectoryResponse(giver.directory.entries()))]
     assert giver.cube.filling is None
 
 
@@ -120,7 +120,7 @@ def test_founder_that_was_not_promised_anything_is_not_placed() -> None:
 
 
 def test_deposed_super_node_places_no_founder() -> None:
-    """Its promise ended with its reign."""
+    """Its promise ended with its term."""
     giver = seat("a", "", 10)
     ask(giver)
     giver.election.follow(giver.cluster, epoch(2, 99), at(99))
@@ -128,13 +128,13 @@ def test_deposed_super_node_places_no_founder() -> None:
     assert giver.prefixes() == {"a": ""}
 
 
-def test_promise_of_an_earlier_reign_is_void() -> None:
-    """Also of the same node's: casts of the reign between went past the founder."""
+def test_promise_of_an_earlier_term_is_void() -> None:
+    """Also of the same node's: casts of the term between went past the founder."""
     giver = seat("a", "", 10)
     ask(giver)
     giver.election.follow(giver.cluster, epoch(2, 99), at(99))
     giver.election.vacate(at(99).id)
-    giver.election.rule(giver.cluster)
+    giver.election.lead(giver.cluster)
     giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1), VECTOR))
     assert giver.prefixes() == {"a": ""}
 
@@ -177,7 +177,7 @@ def test_one_half_is_promised_to_one_founder() -> None:
 
 
 def test_only_a_shortest_prefix_is_split() -> None:
-    """Whoever has a longer one says where to ask; so does whoever rules nothing."""
+    """Whoever has a longer one says where to ask; so does whoever leads nothing."""
     assert refusal(seat("a", "10", 10, entry("b", "0", 20), entry("c", "11", 30))) == "not_the_shortest"
     deposed = seat("a", "", 10)
     deposed.election.follow(deposed.cluster, epoch(2, 99), at(99))
@@ -198,7 +198,7 @@ def test_founder_asks_the_owner_of_a_shortest_prefix_and_reports_to_the_giver() 
     founder = Seat("new", 240)
     founder.know(entry("a", "0", 10), entry("b", "10", 20), entry("c", "11", 30))
     founder.cube.ask_for_split(founder.cluster)
-    assert sent(founder.step) == [(at(10), SplitAsk(NEW, FOUNDER))]
+    assert sent(founder.step) == [(at(10), SplitRequest(NEW, FOUNDER))]
     founder.cube.on_split_grant(at(10), SplitGrant(NEW, Prefix("01"), 5, VECTOR, ()))
     assert founder.cube.place == "01"
     assert founder.cube.giver() == at(10)
@@ -213,16 +213,16 @@ def test_neighbours_are_told_what_we_know_and_answer_if_they_know_otherwise() ->
     """Equal digests cost one small message and no answer."""
     seated = seat("a", "00", 10, entry("b", "01", 20), entry("c", "10", 30), entry("d", "11", 40))
     seated.cube.beat(b"changes", True, ())
-    report = CubeReport(seated.cluster, seated.directory.digest, b"changes", True)
+    report = CubeHeartbeat(seated.cluster, seated.directory.digest, b"changes", True)
     assert sorted(sent(seated.step), key=lambda send: send[0].id) == [(at(20), report), (at(30), report)]
-    seated.cube.on_cube_report(at(20), report)
+    seated.cube.on_cube_heartbeat(at(20), report)
     assert sent(seated.step) == []
-    seated.cube.on_cube_report(at(20), CubeReport(ClusterId("b"), b"else", b"", True))
-    assert sent(seated.step) == [(at(20), DirectorySay(seated.directory.entries()))]
+    seated.cube.on_cube_heartbeat(at(20), CubeHeartbeat(ClusterId("b"), b"else", b"", True))
+    assert sent(seated.step) == [(at(20), DirectoryResponse(seated.directory.entries()))]
 
 
 def test_takeover_is_spoken_into_the_directory_once() -> None:
-    """A new reign replaces the old super-node, who may be back as a member; a deposed one cannot."""
+    """A new term replaces the old super-node, who may be back as a member; a deposed one cannot."""
     seated = Seat("a", 10)
     seated.know(Entry(seated.cluster, Prefix(""), 3, at(9), epoch(0, 9), 4))
     seated.cube.speak(5, [])
@@ -285,14 +285,14 @@ def test_of_two_claims_the_weaker_gives_way() -> None:
 
 
 def test_super_node_says_back_what_the_other_does_not_know() -> None:
-    """Who tells an old directory may be the only neighbour that has not heard of our reign; and it ends there."""
+    """Who tells an old directory may be the only neighbour that has not heard of our term; and it ends there."""
     seated = seat("a", "0", 10, entry("b", "1", 20))
     sent(seated.step)
     stale = [entry("b", "1", 20)]
-    seated.cube.on_directory_say(at(20), DirectorySay(tuple(stale)))
-    whole = DirectorySay(seated.directory.entries())
+    seated.cube.on_directory_response(at(20), DirectoryResponse(tuple(stale)))
+    whole = DirectoryResponse(seated.directory.entries())
     assert sent(seated.step) == [(at(20), whole)]
-    seated.cube.on_directory_say(at(20), whole)
+    seated.cube.on_directory_response(at(20), whole)
     assert sent(seated.step) == []
 
 
@@ -302,7 +302,7 @@ def test_super_node_says_back_what_the_other_does_not_know() -> None:
 def written(seated: Seat) -> list[tuple[object, ...]]:
     """Names of the directory's rows that were written since the last look."""
     persisted = [effect for effect in seated.step.close() if isinstance(effect, Persist)]
-    return [write.name for effect in persisted for write in effect.writes if write.room == DIRECTORY_ROOM]
+    return [write.name for effect in persisted for write in effect.writes if write.room == DIRECTORY_NAMESPACE]
 
 
 def test_news_of_the_cube_are_durable_and_sizes_are_no_news() -> None:
@@ -316,14 +316,14 @@ def test_news_of_the_cube_are_durable_and_sizes_are_no_news() -> None:
     assert written(seated) == [("b",)]
 
 
-def test_cluster_stands_where_the_disk_says_and_speaks_under_its_new_reign() -> None:
+def test_cluster_stands_where_the_disk_says_and_speaks_under_its_new_term() -> None:
     """As a takeover does; what is read back is not written again."""
     seated = Seat("a", 10)
     written(seated)
     seated.cube.recover([entry("a", "0", 9), entry("b", "1", 20)])
     assert written(seated) == []
     seated.election.recover(seated.cluster, epoch(4, 9))
-    seated.election.rule(seated.cluster)
+    seated.election.lead(seated.cluster)
     seated.cube.speak(1, [])
     own = seated.directory.get(seated.cluster)
     assert own is not None

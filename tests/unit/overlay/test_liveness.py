@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from p2psub.model.ids import Contact
-from p2psub.model.messages.liveness import Ping, Pong, WitnessAsk, WitnessSay
+from p2psub.model.messages.liveness import Ping, Pong, WitnessRequest, WitnessResponse
 from p2psub.overlay.liveness import Fate, Liveness
 from tests.unit.bench import CONFIG, at, node_at, sent, sent_of, step_at
 
@@ -32,7 +32,7 @@ class Watch:
         """Let ticks pass in which a witness hears the peer and we do not."""
         verdicts = []
         for _ in range(count):
-            self.core.on_witness_say(WITNESS, WitnessSay(PEER.id))
+            self.core.on_witness_response(WITNESS, WitnessResponse(PEER.id))
             verdicts += self.tick()
         return verdicts
 
@@ -53,7 +53,7 @@ def test_silent_peer_is_pinged_then_witnesses_are_asked_then_it_is_dead() -> Non
     assert sent(watch.step) == [(PEER, Ping())]
     assert watch.core.is_suspect(PEER.id)
     watch.tick()
-    assert sorted(to.id for to, _ in sent_of(watch.step, WitnessAsk)) == [WITNESS.id, OTHER.id]
+    assert sorted(to.id for to, _ in sent_of(watch.step, WitnessRequest)) == [WITNESS.id, OTHER.id]
     assert watch.tick(LIMITS.dead_after_ticks - LIMITS.suspect_after_ticks - 1) == []
     assert watch.tick() == [(PEER, Fate.DEAD)]
     assert watch.core.is_dead(PEER.id)
@@ -90,7 +90,7 @@ def test_lost_link_shortens_the_wait_but_kills_nobody() -> None:
     watch.core.link_lost(PEER.id)
     assert not watch.core.is_dead(PEER.id)
     watch.tick()
-    assert [type(message) for _, message in sent(watch.step)] == [Ping, WitnessAsk, WitnessAsk]
+    assert [type(message) for _, message in sent(watch.step)] == [Ping, WitnessRequest, WitnessRequest]
     assert watch.tick(LIMITS.dead_after_ticks - LIMITS.suspect_after_ticks - 1) == []
     assert watch.tick() == [(PEER, Fate.DEAD)]
 
@@ -120,13 +120,13 @@ def test_witness_that_just_heard_the_suspect_says_so() -> None:
     """Otherwise it asks the suspect, and speaks only when that answers: silence is never made up."""
     watch = Watch()
     watch.core.heard(PEER.id)
-    watch.core.on_witness_ask(OTHER, WitnessAsk(PEER))
-    assert sent(watch.step) == [(OTHER, WitnessSay(PEER.id))]
+    watch.core.on_witness_request(OTHER, WitnessRequest(PEER))
+    assert sent(watch.step) == [(OTHER, WitnessResponse(PEER.id))]
     watch.tick()
-    watch.core.on_witness_ask(OTHER, WitnessAsk(PEER))
+    watch.core.on_witness_request(OTHER, WitnessRequest(PEER))
     assert sent(watch.step) == [(PEER, Ping())]
     watch.core.heard(PEER.id)
-    assert sent(watch.step) == [(OTHER, WitnessSay(PEER.id))]
+    assert sent(watch.step) == [(OTHER, WitnessResponse(PEER.id))]
     watch.core.heard(PEER.id)
     assert sent(watch.step) == []
 
@@ -134,7 +134,7 @@ def test_witness_that_just_heard_the_suspect_says_so() -> None:
 def test_old_question_is_not_answered() -> None:
     """A suspect that speaks much later is no evidence for the time that was asked about."""
     watch = Watch()
-    watch.core.on_witness_ask(OTHER, WitnessAsk(at(50)))
+    watch.core.on_witness_request(OTHER, WitnessRequest(at(50)))
     watch.tick(16, hear=(PEER,))
     sent(watch.step)
     watch.core.heard(node_at(50))
@@ -145,15 +145,15 @@ def test_ping_and_questions_about_ourselves_are_answered() -> None:
     """We are alive."""
     watch = Watch()
     watch.core.on_ping(PEER, Ping())
-    watch.core.on_witness_ask(OTHER, WitnessAsk(at(1)))
-    assert sent(watch.step) == [(PEER, Pong()), (OTHER, WitnessSay(node_at(1)))]
+    watch.core.on_witness_request(OTHER, WitnessRequest(at(1)))
+    assert sent(watch.step) == [(PEER, Pong()), (OTHER, WitnessResponse(node_at(1)))]
 
 
 def test_suspects_and_the_suspect_itself_are_no_witnesses() -> None:
     """Who is silent himself cannot speak for another."""
     watch = Watch(PEER, WITNESS)
     watch.tick(LIMITS.suspect_after_ticks)
-    asked = {(to.id, message.suspect.id) for to, message in sent_of(watch.step, WitnessAsk)}
+    asked = {(to.id, message.suspect.id) for to, message in sent_of(watch.step, WitnessRequest)}
     assert asked == {(OTHER.id, PEER.id), (OTHER.id, WITNESS.id)}
 
 

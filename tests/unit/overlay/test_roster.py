@@ -10,7 +10,7 @@ def roster_of(*places: int, scores: dict[int, float] | None = None) -> Roster:
     """A roster of the node at 100 whose members have reported, ranked once."""
     roster = Roster(step_at(100), CONFIG.cluster)
     for place in places:
-        roster.report(*report_of(place, score=(scores or {}).get(place, 1.0)))
+        roster.note(*report_of(place, score=(scores or {}).get(place, 1.0)))
     rank(roster)
     return roster
 
@@ -25,15 +25,15 @@ def test_member_is_new_when_it_first_reports_and_in_every_new_incarnation() -> N
     """Only then must what it had be forgotten."""
     roster = Roster(step_at(100), CONFIG.cluster)
     incarnations = (1, 1, 2, 2)
-    assert [roster.report(*report_of(5, incarnation=n)) for n in incarnations] == [True, False, True, False]
+    assert [roster.note(*report_of(5, incarnation=n)) for n in incarnations] == [True, False, True, False]
 
 
 def test_owners_are_the_members_in_the_ring_and_ourselves_clockwise() -> None:
     """A member that is not in the ring yet could not be found there by anybody."""
     roster = roster_of(200, 50)
-    roster.report(*report_of(150, in_ring=False))
+    roster.note(*report_of(150, in_ring=False))
     assert roster.owners() == [at(50), at(100), at(200)]
-    roster.report(*report_of(150))
+    roster.note(*report_of(150))
     assert roster.owners() == [at(50), at(100), at(150), at(200)]
 
 
@@ -41,7 +41,7 @@ def test_candidates_are_the_most_capable_in_the_ring() -> None:
     """Who is out of the ring does not succeed, however capable."""
     roster = roster_of(10, 20, 30, scores={10: 0.5, 20: 2.0, 30: 1.5})
     assert roster.candidates == [at(20), at(30)]
-    roster.report(*report_of(20, score=2.0, in_ring=False))
+    roster.note(*report_of(20, score=2.0, in_ring=False))
     rank(roster)
     assert roster.candidates == [at(30), at(10)]
 
@@ -49,7 +49,7 @@ def test_candidates_are_the_most_capable_in_the_ring() -> None:
 def test_equals_do_not_displace_candidates() -> None:
     """Candidates hold the state: an equal newcomer would only have to be filled."""
     roster = roster_of(20, 30)
-    roster.report(*report_of(10))
+    roster.note(*report_of(10))
     rank(roster)
     assert roster.candidates == [at(20), at(30)]
 
@@ -59,7 +59,7 @@ def test_candidates_keep_their_rank_while_scores_waver() -> None:
     roster = roster_of(20, 30, 40, scores={20: 2.0, 30: 1.9, 40: 1.8})
     for scores in ((1.9, 2.2, 2.25), (2.0, 1.7, 2.0), (1.9, 2.2, 2.25)):
         for place, score in zip((20, 30, 40), scores, strict=True):
-            roster.report(*report_of(place, score=score))
+            roster.note(*report_of(place, score=score))
         rank(roster)
         assert roster.candidates == [at(20), at(30)]
 
@@ -67,10 +67,10 @@ def test_candidates_keep_their_rank_while_scores_waver() -> None:
 def test_a_far_better_member_takes_the_rank_it_deserves() -> None:
     """By more than a fifth, over whomever it surpasses by that much."""
     roster = roster_of(20, 30, 40, scores={20: 2.0, 30: 1.5, 40: 1.0})
-    roster.report(*report_of(40, score=1.9))
+    roster.note(*report_of(40, score=1.9))
     rank(roster)
     assert roster.candidates == [at(20), at(40)]
-    roster.report(*report_of(40, score=2.5))
+    roster.note(*report_of(40, score=2.5))
     rank(roster)
     assert roster.candidates == [at(40), at(20)]
 
@@ -91,13 +91,13 @@ def test_members_count_as_seen_for_a_while_and_not_for_ever() -> None:
     for _ in range(CONFIG.cluster.seen_ticks - 10):
         roster.tick()
     assert roster.seen == 3
-    roster.report(*report_of(30))
+    roster.note(*report_of(30))
     for _ in range(200):
         roster.tick()
     assert roster.seen == 2
 
 
-def test_new_reign_counts_those_it_knew_of_as_seen() -> None:
+def test_new_term_counts_those_it_knew_of_as_seen() -> None:
     """They may be on the other side of a cut; nobody is a member before it reports."""
     roster = Roster(step_at(100), CONFIG.cluster)
     roster.restart([at(1), at(2), at(3), at(100)])
@@ -113,7 +113,7 @@ def test_small_ring_is_handed_out_up_to_one_more_than_the_successors() -> None:
 
 
 def test_unfit_member_is_never_a_candidate() -> None:
-    """A score below zero says that it may not rule."""
+    """A score below zero says that it may not lead."""
     roster = roster_of(10, 20, scores={10: -1.0, 20: 0.0})
     assert roster.candidates == [at(20)]
 
@@ -129,7 +129,7 @@ def test_member_that_left_is_not_counted_on() -> None:
 
 
 def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
-    """Not while they may not have heard of its reign yet, and not if there is nobody to hear."""
+    """Not while they may not have heard of its term yet, and not if there is nobody to hear."""
     roster = Roster(step_at(100), CONFIG.cluster)
     roster.restart([at(20), at(100)])
     heard = []
@@ -137,7 +137,7 @@ def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
         roster.tick()
         heard.append(roster.hears_nobody)
     assert heard == [False] * 8 + [True] * 2
-    roster.report(*report_of(20))
+    roster.note(*report_of(20))
     reporting = roster.hears_nobody
     roster.drop(node_at(20))
     dropped = roster.hears_nobody

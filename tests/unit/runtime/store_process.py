@@ -14,18 +14,18 @@ from pathlib import Path
 import trio
 
 from p2psub.model.effects import Persist, Write
-from p2psub.pubsub.settlement import CHANGE_ROOM
 from p2psub.runtime.store import Store
 from p2psub.runtime.store_file import StoreBusy
+from p2psub.super_node.settlement import CHANGE_NAMESPACE
 from tests.unit.bench import ANY, change_of, epoch, subscription_of
 
 
 def persist_of(incarnation: int, number: int) -> Persist:
     """The Persist with that number."""
     change = change_of(subscription_of(ANY, number), number, epoch(incarnation, 1))
-    writes = [Write(CHANGE_ROOM, change.number, change)]
+    writes = [Write(CHANGE_NAMESPACE, change.number, change)]
     if number > 2:
-        writes.append(Write(CHANGE_ROOM, change.number._replace(n=number - 2), None))
+        writes.append(Write(CHANGE_NAMESPACE, change.number._replace(n=number - 2), None))
     return Persist(number, writes)
 
 

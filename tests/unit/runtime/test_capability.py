@@ -37,7 +37,7 @@ def parts(capability: Capability) -> list[float]:
 @pytest.mark.parametrize("online_s", [0.0, 1000 * DAY_S])
 @pytest.mark.parametrize("seen", [[], [TcpFigures(0, 1 << 62)], [TcpFigures(1 << 31, 0)]])
 def test_every_part_is_between_nothing_and_one(tmp_path: Path, online_s: float, seen: list[TcpFigures]) -> None:
-    """Whatever is measured; so no part can outweigh all others, and the sum is above that of one who may not rule."""
+    """Whatever is measured; so no part can outweigh all others, and the sum is above that of one who may not lead."""
     capability = Measuring(tmp_path).measure(online_s, seen)
     assert all(0.0 <= part <= 1.0 for part in parts(capability))
     assert capability.score == pytest.approx(sum(parts(capability)))
@@ -45,7 +45,7 @@ def test_every_part_is_between_nothing_and_one(tmp_path: Path, online_s: float, 
 
 
 def test_a_day_online_is_worth_a_point_and_no_more(tmp_path: Path) -> None:
-    """So nobody rules for ever by being old."""
+    """So nobody leads for ever by being old."""
     measuring = Measuring(tmp_path)
     assert [measuring.measure(days * DAY_S).online for days in (0, 0.5, 1, 50)] == [0.0, 0.5, 1.0, 1.0]
 

@@ -13,13 +13,13 @@ from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft, Filter, Guarantee
 from p2psub.model.effects import (
     AdvertiseCommand,
+    ConsumedCommand,
     Input,
     Notify,
     NotifyGap,
     PublishCommand,
     Reply,
     SubscribeCommand,
-    TookCommand,
     UnsubscribeCommand,
     WithdrawCommand,
 )
@@ -29,7 +29,7 @@ from p2psub.runtime import peer as peer_module
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.peer import AdvertisementRefused, Peer, SubscriptionRefused
-from p2psub.runtime.refusals import BadContent, NoRight, NotTaken
+from p2psub.runtime.refusals import BadContent, NotAuthorized, NotTaken
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import event_of, node_at
@@ -166,7 +166,7 @@ async def test_a_long_call_becomes_commands_of_bounded_size(
 @pytest.mark.parametrize(
     ("reason", "refusal", "advice"),
     [
-        ("no_right", NoRight, "join token that has the right"),
+        ("not_authorized", NotAuthorized, "join token that has the right"),
         ("outbox_full", NotTaken, "wait until earlier events are acknowledged"),
         ("bad_signature", NotTaken, "enrol it anew"),
         ("no_promise", NotTaken, "see the log"),
@@ -288,7 +288,7 @@ async def test_a_subscription_is_entered_with_its_verdict(nursery: trio.Nursery)
     node.peer.notified(NotifyGap(ID, 2, "spool_full"))
     assert await subscription.take_all() == [Notification(event_of("t")), Gap(2, "spool_full")]
     leave.set()
-    assert await node.asked() == [TookCommand(ID, 1), UnsubscribeCommand(2, ID)]
+    assert await node.asked() == [ConsumedCommand(ID, 1), UnsubscribeCommand(2, ID)]
     assert not node.peer.subscriptions
 
 

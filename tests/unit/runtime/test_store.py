@@ -30,14 +30,14 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deed
+from p2psub.model.messages.pubsub import OwedEvent
 from p2psub.node.core import NodeCore
-from p2psub.overlay.hypercube import DIRECTORY_ROOM
-from p2psub.pubsub.deeds import DEED_ROOM
-from p2psub.pubsub.settlement import CHANGE_ROOM
-from p2psub.runtime.rooms import MEMBERSHIP_ROOM
+from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
+from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
+from p2psub.runtime.namespaces import MEMBERSHIP_NAMESPACE
 from p2psub.runtime.store import Store
 from p2psub.runtime.store_file import StoreBusy, StoreDamaged, StoreError, StoreUnusable
+from p2psub.super_node.settlement import CHANGE_NAMESPACE
 from tests.oracles.instances import exact, instances_of
 from tests.unit.bench import ANY, CLUSTER, CONFIG, at, change_of, epoch, on_topic, subscription_of
 from tests.unit.runtime.full_disk import files_limited_to
@@ -46,10 +46,10 @@ from tests.unit.runtime.processes import process
 WRITER = "tests.unit.runtime.store_process"
 MEMBERSHIPS = st.tuples(instances_of(ClusterId), instances_of(Epoch)), st.lists(instances_of(Contact)).map(tuple)
 ROWS = st.one_of(
-    MEMBERSHIPS[0].map(lambda value: Write(MEMBERSHIP_ROOM, ("cluster",), value)),
-    MEMBERSHIPS[1].map(lambda value: Write(MEMBERSHIP_ROOM, ("contacts",), value)),
-    instances_of(Change).map(lambda change: Write(CHANGE_ROOM, change.number, change)),
-    instances_of(Deed).map(lambda deed: Write(DEED_ROOM, deed.id, deed)),
+    MEMBERSHIPS[0].map(lambda value: Write(MEMBERSHIP_NAMESPACE, ("cluster",), value)),
+    MEMBERSHIPS[1].map(lambda value: Write(MEMBERSHIP_NAMESPACE, ("contacts",), value)),
+    instances_of(Change).map(lambda change: Write(CHANGE_NAMESPACE, change.number, change)),
+    instances_of(OwedEvent).map(lambda owed_event: Write(OWED_EVENT_NAMESPACE, owed_event.id, owed_event)),
 )
 
 
@@ -63,12 +63,12 @@ def put_changes(store: Store, first: int, last: int, size: int = 0) -> None:
     """One Persist per change; each change takes `size` bytes and a little more."""
     for n in range(first, last + 1):
         change = change_of(subscription_of(on_topic("x" * size), n), n)
-        store.put(Persist(n, [Write(CHANGE_ROOM, change.number, change)]))
+        store.put(Persist(n, [Write(CHANGE_NAMESPACE, change.number, change)]))
 
 
 def names_in(store: Store) -> list[ChangeNumber]:
     """The changes in a store."""
-    return [cast("ChangeNumber", name) for name in store.load().get(CHANGE_ROOM, {})]
+    return [cast("ChangeNumber", name) for name in store.load().get(CHANGE_NAMESPACE, {})]
 
 
 def numbers_in(path: Path) -> list[int]:
@@ -121,8 +121,8 @@ def test_every_row_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory
 
 async def test_the_last_write_of_a_row_stands(path: Path) -> None:
     """Whether in one Persist, in one commit or in two, rows are written and erased in the order asked for."""
-    first, second = (Write(MEMBERSHIP_ROOM, ("cluster",), (name, epoch(1, 1))) for name in ("first", "second"))
-    erased = Write(MEMBERSHIP_ROOM, ("cluster",), None)
+    first, second = (Write(MEMBERSHIP_NAMESPACE, ("cluster",), (name, epoch(1, 1))) for name in ("first", "second"))
+    erased = Write(MEMBERSHIP_NAMESPACE, ("cluster",), None)
     for writes, left in [((first, second), "second"), ((first, erased), None), ((erased, first), "first")]:
         for batches in ([list(writes)], [[write] for write in writes]):
             with closing(Store.open(path)) as store:
@@ -133,7 +133,7 @@ async def test_the_last_write_of_a_row_stands(path: Path) -> None:
                 for number, write in enumerate(writes, 1):
                     store.put(Persist(number, [write]))
                     await store.drain()
-                rows = store.load().get(MEMBERSHIP_ROOM, {})
+                rows = store.load().get(MEMBERSHIP_NAMESPACE, {})
                 assert [value[0] for value in rows.values()] == [left] * (left is not None)  # type: ignore[index]
 
 
@@ -143,7 +143,7 @@ async def test_rows_come_back_in_the_order_in_which_they_came(path: Path) -> Non
         put_changes(store, 1, 9)
         await store.drain()
         erased = change_of(subscription_of(ANY), 5).number
-        store.put(Persist(10, [Write(CHANGE_ROOM, erased, None)]))
+        store.put(Persist(10, [Write(CHANGE_NAMESPACE, erased, None)]))
         await store.drain()
     assert numbers_in(path) == [1, 2, 3, 4, 6, 7, 8, 9]
 
@@ -174,7 +174,7 @@ async def test_a_node_goes_on_where_the_last_process_ended(path: Path) -> None:
         disk = store.load()
         after = NodeCore(at(1), store.incarnation, CONFIG, Random(1), disk, (), None)
         after.step([], Micros(0))
-    assert set(disk) == {MEMBERSHIP_ROOM, DIRECTORY_ROOM, CHANGE_ROOM, DEED_ROOM}
+    assert set(disk) == {MEMBERSHIP_NAMESPACE, DIRECTORY_NAMESPACE, CHANGE_NAMESPACE, OWED_EVENT_NAMESPACE}
     assert before.kept
     assert (after.status().kept, after.status().changes_digest) == (before.kept, before.changes_digest)
     assert after.status().incarnation == before.incarnation + 1
@@ -304,7 +304,7 @@ async def test_a_full_disk_stops_acknowledging_and_loses_nothing(path: Path, aut
             await trio.sleep(60)
             assert told.numbers[-1] == 10
             assert store.pending == 10
-            gone = [Write(CHANGE_ROOM, change_of(subscription_of(ANY), n).number, None) for n in range(1, 11)]
+            gone = [Write(CHANGE_NAMESPACE, change_of(subscription_of(ANY), n).number, None) for n in range(1, 11)]
             store.put(Persist(21, gone))
             await told.wait(21)
             assert store.trouble is None
@@ -315,7 +315,7 @@ async def test_a_full_disk_stops_acknowledging_and_loses_nothing(path: Path, aut
 async def test_a_disk_that_fails_and_recovers_loses_nothing(path: Path, autojump_clock: MockClock) -> None:
     """A file that cannot grow for a while, by the system's own limit, is written as soon as it can, all in order."""
     told = Told()
-    old, new = (Write(MEMBERSHIP_ROOM, ("cluster",), (name, epoch(1, 1))) for name in ("old", "new"))
+    old, new = (Write(MEMBERSHIP_NAMESPACE, ("cluster",), (name, epoch(1, 1))) for name in ("old", "new"))
     with closing(Store.open(path)) as store:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run, told)
@@ -335,7 +335,7 @@ async def test_a_disk_that_fails_and_recovers_loses_nothing(path: Path, autojump
             nursery.cancel_scope.cancel()
     assert numbers_in(path) == list(range(1, 1001))
     with closing(Store.open(path)) as store:
-        assert store.load()[MEMBERSHIP_ROOM] == {new.name: new.value}
+        assert store.load()[MEMBERSHIP_NAMESPACE] == {new.name: new.value}
 
 
 async def test_giving_up_on_a_full_disk_keeps_what_was_put(path: Path) -> None:
@@ -378,7 +378,7 @@ async def test_damaged_rows_are_set_aside(path: Path) -> None:
 
 def rows_in(store: Store) -> set[str]:
     """The changes in a store, with their types."""
-    return {repr((exact(name), exact(value))) for name, value in store.load().get(CHANGE_ROOM, {}).items()}
+    return {repr((exact(name), exact(value))) for name, value in store.load().get(CHANGE_NAMESPACE, {}).items()}
 
 
 async def test_no_flipped_bit_makes_a_wrong_row(path: Path) -> None:

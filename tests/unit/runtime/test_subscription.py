@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from p2psub.model.effects import TookCommand
+from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.runtime.items import Gap, Notification
@@ -28,7 +28,7 @@ class Channel:
     """A subscription with its first verdict, and what the node was told."""
 
     def __init__(self, window: int = 8) -> None:
-        self.told: list[TookCommand] = []
+        self.told: list[ConsumedCommand] = []
         self.subscription = Subscription(window, self.told.append)
         self.subscription.put(ACCEPTED)
 
@@ -43,7 +43,7 @@ class Channel:
 
 async def test_the_first_verdict_is_waited_for_and_is_no_item(nursery: trio.Nursery) -> None:
     """It gives the subscription its name; later ones are items, and the last one stands."""
-    subscription = Subscription(8, list[TookCommand]().append)
+    subscription = Subscription(8, list[ConsumedCommand]().append)
     heard: list[VerdictStatus] = []
 
     @nursery.start_soon

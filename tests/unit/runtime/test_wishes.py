@@ -11,21 +11,21 @@ from p2psub.runtime.refusals import BadContent, TooLarge
 from p2psub.runtime.wishes import check_filter
 
 
-def filter_of(constant: Any, attribute: Any = "a", terms: int = 1, predicates: int = 1) -> Filter:
+def filter_of(constant: Any, attribute: Any = "a", conjunctions: int = 1, predicates: int = 1) -> Filter:
     """A filter with the same predicate many times."""
-    return Filter(((Predicate(attribute, Operator.EQUAL, constant),) * predicates,) * terms)
+    return Filter(((Predicate(attribute, Operator.EQUAL, constant),) * predicates,) * conjunctions)
 
 
 def test_what_is_within_the_limits_is_taken() -> None:
     """The largest too."""
-    for wanted in (Filter(), filter_of("x" * (FILTER_BYTES_MAX - 100)), filter_of(1, terms=256, predicates=4)):
+    for wanted in (Filter(), filter_of("x" * (FILTER_BYTES_MAX - 100)), filter_of(1, conjunctions=256, predicates=4)):
         assert check_filter(wanted) is wanted
 
 
 @pytest.mark.parametrize(
     ("wanted", "limit"),
     [
-        (filter_of(1, terms=257), "terms_max"),
+        (filter_of(1, conjunctions=257), "conjunctions_max"),
         (filter_of(1, predicates=4097), "predicates_max"),
         (filter_of("x" * FILTER_BYTES_MAX), "bytes_max"),
         (filter_of("é" * (FILTER_BYTES_MAX // 2)), "bytes_max"),

@@ -28,9 +28,9 @@ from p2psub.model.content import (
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
-from p2psub.model.messages.cube import SplitAsk
+from p2psub.model.messages.cube import SplitRequest
 from p2psub.model.messages.hello import Hello
-from p2psub.model.messages.liveness import Ping, WitnessAsk, WitnessSay
+from p2psub.model.messages.liveness import Ping, WitnessRequest, WitnessResponse
 from p2psub.model.messages.pubsub import Declare, Publish
 from p2psub.model.messages.ring import Lookup
 from p2psub.wire.codec import CONTENT_BYTES_MAX, STAMP_MAX, decode_batch, encode_batch
@@ -107,8 +107,8 @@ def declared(tag: str, wanted: object, last: object) -> list[object]:
 def test_declarations_travel_under_their_tags() -> None:
     """What the malformed ones below are compared with is sound: only one part of each is not."""
     for tag, last in (("wants", False), ("offers", 2.5)):
-        terms = [[[["a", "like", "x"]]]]
-        ((message,), _) = decode_batch(pack([[1, 1], [["Declare", declared(tag, terms, last)]]]))
+        conjunctions = [[[["a", "like", "x"]]]]
+        ((message,), _) = decode_batch(pack([[1, 1], [["Declare", declared(tag, conjunctions, last)]]]))
         assert isinstance(message, Declare)
         assert isinstance(message.record, Subscription if tag == "wants" else Advertisement)
 
@@ -122,13 +122,13 @@ MALFORMED = {
     "no tag": pack([[1, 1], [[]]]),
     "tag of a part, not of a message": pack([[1, 1], [["EventSummary", []]]]),
     "tag of another type": pack([[1, 1], [[7]]]),
-    "missing field": pack([[1, 1], [["WitnessSay"]]]),
-    "text for bytes": pack([[1, 1], [["WitnessSay", "x" * 20]]]),
+    "missing field": pack([[1, 1], [["WitnessResponse"]]]),
+    "text for bytes": pack([[1, 1], [["WitnessResponse", "x" * 20]]]),
     "float for int": pack([[1.5, 1], []]),
     "bool for int": pack([[True, 1], []]),
     "nil for a list": pack([[1, 1], None]),
     "map for a message": pack([[1, 1], [{"Ping": 1}]]),
-    "invalid utf-8": b"\x92\x92\x01\x01\x91\x92\xaaSplitAsk\xa1\xff\xa1x",
+    "invalid utf-8": b"\x92\x92\x01\x01\x91\x92\xacSplitRequest\xa1\xff\xa1x",
     "unknown operator": pack([[1, 1], [["Declare", declared("wants", [[[["a", "likes", 1]]]], False)]]]),
     "neither wanted nor offered": pack([[1, 1], [["Declare", declared("begs", [[[]]], False)]]]),
     "a rate of nothing": pack([[1, 1], [["Declare", declared("offers", [[[]]], 0.0)]]]),
@@ -159,7 +159,7 @@ def test_ids_have_twenty_bytes(size: int) -> None:
     ident = NodeId(Place(bytes(size)))
     contact = Contact(NODE, "a")
     wrong: list[Message] = [
-        WitnessSay(ident),
+        WitnessResponse(ident),
         Lookup(ClusterId("c"), 1, Key(ident), contact, 0),
         Hello("o", Contact(ident, "a"), 1, 1, 1),
         Publish(msgspec.structs.replace(event_with().timed, event=Event(EventId(ident, 1, 1), "t", {}))),
@@ -176,7 +176,7 @@ BOMBS = {
     "maps in a skipped field": b"\x92\x92\x01\x01\x91\x92\xa4Ping" + b"\x81\xa1a" * (MIB // 3),
     "array of four billion": b"\x92\x92\x01\x01\xdd\xff\xff\xff\xff",
     "map of four billion": b"\x92\x92\x01\x01\x91\x92\xa4Ping\xdf\xff\xff\xff\xff",
-    "text of four billion": b"\x92\x92\x01\x01\x91\x92\xa8SplitAsk\xdb\xff\xff\xff\xff",
+    "text of four billion": b"\x92\x92\x01\x01\x91\x92\xacSplitRequest\xdb\xff\xff\xff\xff",
     "bytes of four billion": b"\x92\x92\x01\x01\x91\x92\xaaWitnessSay\xc6\xff\xff\xff\xff",
     "tuple of four billion": b"\x92\x92\x01\x01\x91\x92\xabContactsSay\xdd\xff\xff\xff\xff",
 }
@@ -225,7 +225,7 @@ def test_content_larger_than_anybody_may_make_it_is_refused(size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [SplitAsk(ClusterId("c" * 65), Contact(NODE, "a")), WitnessAsk(Contact(NODE, "a" * 301))]
+    "message", [SplitRequest(ClusterId("c" * 65), Contact(NODE, "a")), WitnessRequest(Contact(NODE, "a" * 301))]
 )
 def test_names_and_addresses_are_short(message: Message) -> None:
     """They come in lists, and are passed on."""
@@ -235,13 +235,13 @@ def test_names_and_addresses_are_short(message: Message) -> None:
 
 def seeds() -> list[bytes]:
     """A few sound payloads to spoil."""
-    term = tuple(Predicate("a", operator, 5) for operator in Operator)
+    conjunction = tuple(Predicate("a", operator, 5) for operator in Operator)
     wide = event_with(a=1, b=2.5, c="x", d=Moment(5), e=frozenset([1, "y"]), f=False)
     hello = Hello("overlay", Contact(NODE, "host:1"), 1, 1, 2)
     return [
         encode_batch([Ping(), wide, hello], STAMP),
-        encode_batch([WitnessSay(NODE)] * 3, STAMP),
-        msgspec.msgpack.encode((STAMP, [["Declare", declared("wants", Filter((term,)), False)]])),
+        encode_batch([WitnessResponse(NODE)] * 3, STAMP),
+        msgspec.msgpack.encode((STAMP, [["Declare", declared("wants", Filter((conjunction,)), False)]])),
     ]
 
 

@@ -10,7 +10,7 @@ from msgspec import inspect as mi
 
 from p2psub.errors import MalformedMessage
 from p2psub.model.batches import batches_of
-from p2psub.model.changes import Change, ChangeNumber, Stream, Vector
+from p2psub.model.changes import Change, ChangeNumber, LogId, Vector
 from p2psub.model.content import (
     AGE_US_MAX,
     EVENT_BYTES_MAX,
@@ -31,12 +31,12 @@ from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.places import Entry, Table, TableVersion
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, SIGNATURE_BYTES, Signature
-from p2psub.pubsub.streaming import PARCEL_BYTES_MAX, weight_of_want
+from p2psub.owner.parcels import PARCEL_BYTES_MAX, weight_of_want
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frames
 from tests.oracles.instances import MESSAGE_CLASSES
 
-CLUSTERS, MEMBERS, MATCHES, REIGNS = 10_000, 4_096, 20_000, 20_000
+CLUSTERS, MEMBERS, MATCHES, TERMS = 10_000, 4_096, 20_000, 20_000
 """An overlay far beyond what was tried: one cluster may have this many members, one event this many matches."""
 
 BIG = (1 << 63) - 1
@@ -62,7 +62,7 @@ SUBS = tuple(SubscriptionId(node(n), BIG, BIG) for n in range(MATCHES))
 OWED = tuple(pubsub.Obligation(sub, NAME) for sub in SUBS)
 OUTCOMES = tuple((sub, Outcome.UNREACHABLE) for sub in SUBS)
 ENTRIES = tuple(Entry(NAME, PREFIX, BIG, contact(n), EPOCH, BIG) for n in range(CLUSTERS))
-VECTOR: Vector = tuple((Stream(NAME, Epoch(BIG, node(n), BIG)), BIG) for n in range(REIGNS))
+VECTOR: Vector = tuple((LogId(NAME, Epoch(BIG, node(n), BIG)), BIG) for n in range(TERMS))
 TABLE = Table(VERSION, tuple(contact(n) for n in range(MEMBERS)), MEMBERS)
 RING = tuple(contact(n) for n in range(64))
 TIMED = Timed(Event(EventId(node(1), BIG, BIG), "t" * 1024, {"a": "x" * EVENT_BYTES_MAX}), Micros(AGE_US_MAX))
@@ -72,8 +72,8 @@ RECORD = Subscription(SUBS[0], BIG, DeclarationState.ACTIVE, NAME, WANTED)
 CHANGE = Change(ChangeNumber(VECTOR[0][0], BIG), RECORD)
 CHANGES = (CHANGE,)
 """What one message carries of the heaviest filters: the sender counts bytes, see `batches_of`."""
-DEED_ID = pubsub.DeedId(TIMED.event.id, bytes(8))
-DEED = pubsub.Deed(DEED_ID, TIMED, OWED, MATCHES, VECTOR, contact(1))
+DEED_ID = pubsub.OwedEventId(TIMED.event.id, bytes(8))
+DEED = pubsub.OwedEvent(DEED_ID, TIMED, OWED, MATCHES, VECTOR, contact(1))
 
 SMALLER = Event(TIMED.event.id, "t" * 1024, {"a": "x" * (PARCEL_BYTES_MAX - 2048)})
 SIGNATURE = Signature(bytes(SIGNATURE_BYTES), bytes(CERTIFICATE_BYTES_MAX))
@@ -84,13 +84,13 @@ WANTS = next(batches_of([(sub, list(range(BATCH_MAX))) for sub in SUBS], weight_
 LARGEST: list[Message] = [
     ring.Neighbourhood(NAME, contact(1), RING),
     ring.Found(NAME, BIG, contact(1), RING, BIG),
-    cluster.Reign(NAME, EPOCH, Micros(BIG), RING, RING, TABLE, VERSION, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
+    cluster.HeartbeatAck(NAME, EPOCH, Micros(BIG), RING, RING, TABLE, VERSION, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
     cluster.Vacancy(NAME, BIG, EPOCH, TABLE),
-    cluster.StreamState(NAME, EPOCH, CHANGES),
-    cluster.StreamHeld(NAME, EPOCH, BIG, VECTOR),
+    cluster.ReplicateChanges(NAME, EPOCH, CHANGES),
+    cluster.ChangesReplicated(NAME, EPOCH, BIG, VECTOR),
     cluster.IndexTransfer(NAME, VERSION, node(1), BIG, BIG, BIG, CHANGES),
-    cluster.StoreInterest(NAME, EPOCH, CHANGE, VERSION),
-    cube.DirectorySay(ENTRIES),
+    cluster.StoreChange(NAME, EPOCH, CHANGE, VERSION),
+    cube.DirectoryResponse(ENTRIES),
     cube.VectorOffer(VECTOR),
     cube.ChangeBatch(CHANGES, VECTOR, True),
     cube.SplitGrant(NAME, PREFIX, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
@@ -103,18 +103,18 @@ LARGEST: list[Message] = [
     pubsub.Declare(RECORD),
     pubsub.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS),
     pubsub.Publish(TIMED),
-    pubsub.Keep(NAME, (DEED,)),
-    pubsub.Kept(NAME, (DEED_ID,) * 64),
+    pubsub.StoreCopy(NAME, (DEED,)),
+    pubsub.CopyStored(NAME, (DEED_ID,) * 64),
     pubsub.Discharged(NAME, (DEED_ID,) * 4096),
-    pubsub.MatchAsk(NAME, 1, TIMED.event),
-    pubsub.MatchSay(NAME, 1, TIMED.event.id, OWED, VECTOR, False),
+    pubsub.MatchRequest(NAME, 1, TIMED.event),
+    pubsub.MatchResponse(NAME, 1, TIMED.event.id, OWED, VECTOR, False),
     pubsub.Route(BIG, TIMED, OWED, MISSED),
     pubsub.Routed(BIG, TIMED.event.id, OUTCOMES),
     pubsub.Deliver(TIMED, SUBS, MISSED),
     pubsub.Delivered(TIMED.event.id, OUTCOMES),
-    pubsub.Stream(PARCEL, LEAVES),
-    pubsub.StreamToShard(NAME, 1, PARCEL, LEAVES),
-    pubsub.StreamDeliver(PARCEL, tuple((sub, tuple(places)) for sub, places in WANTS)),
+    pubsub.ParcelToOwner(PARCEL, LEAVES),
+    pubsub.ParcelToShard(NAME, 1, PARCEL, LEAVES),
+    pubsub.ParcelToSubscriber(PARCEL, tuple((sub, tuple(places)) for sub, places in WANTS)),
 ]
 
 
@@ -165,4 +165,4 @@ def test_weights_of_filters_are_what_they_take_or_more() -> None:
     """The limit on a filter is a limit on bytes."""
     many = tuple(Predicate("é" * 9, operator, frozenset(["ü", 1 << 62])) for operator in Operator)
     for wanted in (WANTED, Filter(), Filter((many,)), Filter((many, many))):
-        assert len(msgspec.msgpack.encode(wanted)) <= wanted.weight + 5 * (1 + len(wanted.terms))
+        assert len(msgspec.msgpack.encode(wanted)) <= wanted.weight + 5 * (1 + len(wanted.conjunctions))

@@ -19,7 +19,7 @@ from p2psub.model.places import TableVersion
 from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus, Role
 from p2psub.runtime.items import Item, Notification
-from p2psub.runtime.refusals import NoRight
+from p2psub.runtime.refusals import NotAuthorized
 from p2psub.runtime.status import LinkStatus, PeerStatus
 
 TOKEN = "a-token-for-tests"
@@ -156,7 +156,7 @@ class FakeAdvertisement:
         return self.verdict
 
 
-WHY_NOT = {"withheld": "no_right", "crowded": "outbox_full"}
+WHY_NOT = {"withheld": "not_authorized", "crowded": "outbox_full"}
 """By the beginning of its topic, why the overlay does not take an event."""
 
 
@@ -180,7 +180,7 @@ class FakePeer:
     async def publish_many(self, drafts: Sequence[Draft]) -> list[PublishOutcome]:
         for draft in drafts:
             if draft.topic.startswith("secret"):
-                raise NoRight(f"no right to publish {draft.topic}", "ask for a token with the right to it")
+                raise NotAuthorized(f"no right to publish {draft.topic}", "ask for a token with the right to it")
         self.publishing_begun.set()
         if self.hold_publishing is not None:
             try:
@@ -209,7 +209,7 @@ class FakePeer:
         if wanted.endswith(">"):
             raise FilterError(wanted, len(wanted), "a value is missing", "write one, such as price > 10")
         if "secret" in wanted:
-            raise NoRight("no right to subscribe to secrets", "ask for a token with the right to it")
+            raise NotAuthorized("no right to subscribe to secrets", "ask for a token with the right to it")
         name = SubscriptionId(NODE.id, NODE.incarnation, len(self.subscriptions) + 1)
         subscription = FakeSubscription(name, wanted, params or {}, replay)
         self.subscriptions.append(subscription)
@@ -224,7 +224,7 @@ class FakePeer:
         self, offered: str, /, *, rate: float, params: Mapping[str, Value] | None = None
     ) -> AsyncIterator[FakeAdvertisement]:
         if "secret" in offered:
-            raise NoRight("no right to publish secrets", "ask for a token with the right to it")
+            raise NotAuthorized("no right to publish secrets", "ask for a token with the right to it")
         name = SubscriptionId(NODE.id, NODE.incarnation, 100 + len(self.advertisements))
         advertisement = FakeAdvertisement(name, offered, rate, params or {})
         self.advertisements.append(advertisement)

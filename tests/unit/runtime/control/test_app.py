@@ -99,7 +99,7 @@ async def test_publish_without_right_is_forbidden() -> None:
     async with client_of(FakePeer()) as client:
         for topic in ("secret/1", "withheld/1"):
             error = problem(await client.post("/v1/publish", json={"topic": topic}), 403)
-            assert error["reason"] == "no_right"
+            assert error["reason"] == "not_authorized"
 
 
 async def test_publish_that_is_not_taken_is_for_later() -> None:
@@ -130,8 +130,8 @@ async def test_many_publishes_are_answered_by_a_line_each_in_order() -> None:
     assert [line.get("event", line.get("error", {}).get("reason")) for line in said] == [
         f"{NODE.id.hex()}.5.1",
         "bad_content",
-        "no_right",
-        "no_right",
+        "not_authorized",
+        "not_authorized",
         f"{NODE.id.hex()}.5.2",
     ]
     assert [draft.topic for draft in peer.published] == ["a", "b"]

@@ -1,0 +1,127 @@
+"""The owner of a topic gathers who wants an event: its own index, and the wildcard shards' owners.
+
+An event is stored only with its matches, so nobody ever matches it again: what is owed travels with the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from p2psub.config import PubSubConfig
+from p2psub.model.changes import Vector
+from p2psub.model.content import Timed
+from p2psub.model.ids import ClusterId, Contact, EventId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
+from p2psub.model.step import Step
+from p2psub.model.vectors import lowest_common
+from p2psub.owner.arc_lease import ArcLease
+from p2psub.owner.empty_shards import EmptyShards
+from p2psub.owner.match_index import MatchIndex
+
+
+@dataclass(slots=True)
+class Gathering:
+    """An event whose matches are not all in yet."""
+
+    timed: Timed
+    publisher: Contact
+    started_us: Micros
+    asked_tick: int
+    shards: dict[int, None]
+    matches: dict[Obligation, None] = field(default_factory=dict)
+    claims: list[Vector] = field(default_factory=list)
+
+    def vector(self) -> Vector:
+        """The changes that every index asked is known to hold."""
+        return lowest_common(self.claims)
+
+
+class Matchmaker:
+    """Events on their way from `publish` to the store."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: PubSubConfig,
+        arc_lease: ArcLease,
+        match_index: MatchIndex,
+        shards: EmptyShards,
+        matched: Callable[[Gathering], None],
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._arc_lease = arc_lease
+        self._match_index = match_index
+        self._shards = shards
+        self._matched = matched
+        self._tick = 0
+        self._gathering: dict[EventId, Gathering] = {}
+        self.cluster: ClusterId | None = None
+
+    def __contains__(self, event: EventId) -> bool:
+        return event in self._gathering
+
+    def gather(self, timed: Timed, publisher: Contact) -> None:
+        """Find everybody who wants the event, then call `matched`."""
+        event = timed.event
+        shards = {shard: None for shard in range(self._config.shards) if not self._shards.has(shard)}
+        gathering = Gathering(timed, publisher, self._step.now, self._tick, shards)
+        self._gathering[event.id] = gathering
+        gathering.claims.append(self._arc_lease.claims)
+        gathering.matches.update(dict.fromkeys(self._match_index.match(event.key, event)))
+        for shard in list(shards):
+            self._ask(gathering, shard)
+        self._finish_if_whole(gathering)
+
+    def _ask(self, gathering: Gathering, shard: int) -> None:
+        key, event = self._match_index.shard_key(shard), gathering.timed.event
+        owner = self._arc_lease.owner_of(key)
+        if self._arc_lease.serves(key):
+            self._take(gathering, shard, self._match_index.match(key, event), self._arc_lease.claims)
+        elif owner is not None and self.cluster is not None:
+            self._step.send(owner, MatchRequest(self.cluster, shard, event))
+
+    def _take(self, gathering: Gathering, shard: int, matches: list[Obligation], claims: Vector) -> None:
+        gathering.shards.pop(shard, None)
+        gathering.matches.update(dict.fromkeys(matches))
+        gathering.claims.append(claims)
+
+    def _finish_if_whole(self, gathering: Gathering) -> None:
+        if not gathering.shards and self._gathering.pop(gathering.timed.event.id, None) is not None:
+            self._matched(gathering)
+
+    def on_match_request(self, peer: Contact, ask: MatchRequest) -> None:
+        """Answer for a wildcard shard, if it is ours; an asker that hears nothing asks again."""
+        if not 0 <= ask.shard < self._config.shards:
+            return
+        key = self._match_index.shard_key(ask.shard)
+        if ask.cluster != self.cluster or not self._arc_lease.serves(key):
+            return
+        matches = tuple(self._match_index.match(key, ask.event))
+        is_empty = not matches and self._match_index.lease_empty(ask.shard)
+        self._step.send(
+            peer, MatchResponse(ask.cluster, ask.shard, ask.event.id, matches, self._arc_lease.claims, is_empty)
+        )
+
+    def on_match_response(self, peer: Contact, say: MatchResponse) -> None:
+        gathering = self._gathering.get(say.event)
+        if gathering is None or say.shard not in gathering.shards:
+            return
+        if say.empty:
+            self._shards.lease(peer, say.shard, gathering.started_us)
+        self._take(gathering, say.shard, list(say.matches), say.vector)
+        self._finish_if_whole(gathering)
+
+    def tick(self) -> None:
+        """Ask again; give up what is no longer ours, whose publisher will find the new owner."""
+        self._tick += 1
+        for id_, gathering in list(self._gathering.items()):
+            if not self._arc_lease.serves(gathering.timed.event.key):
+                del self._gathering[id_]
+            elif self._tick - gathering.asked_tick >= 2:
+                gathering.asked_tick = self._tick
+                for shard in list(gathering.shards):
+                    self._ask(gathering, shard)
+                self._finish_if_whole(gathering)

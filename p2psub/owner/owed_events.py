@@ -1,0 +1,316 @@
+"""Holding events that are owed: copies, hand-over and give-back, all by one rule.
+
+An owed event is an event with what it owes. Each holder makes sure that the present owner of the key holds it; the
+owner makes sure that the members after it do. `StoreCopy` asks for a copy, `CopyStored` states a durable one. An owed
+event is let go only when it owes nothing, or when the owner holds it and we are not among its holders. Any table change
+starts this anew, since a member may have come back without its disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from p2psub.config import PubSubConfig
+from p2psub.model.batches import batches_of
+from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, OwedEventId, StoreCopy
+from p2psub.model.places import TableVersion
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.owner.arc_lease import ArcLease
+
+OWED_EVENT_NAMESPACE: Final = "owed_event"
+_OWED_EVENTS_PER_MESSAGE: Final = 64
+_IDS_PER_MESSAGE: Final = 4096
+_ERASE_EVERY_TICKS: Final = 8
+_SPARE_TICKS: Final = 2
+"""After this time an owed event gets the copies beyond those that its acknowledgement needs. A guess: one heartbeat."""
+_STALE_TICKS: Final = 60
+"""A replica that has heard nothing for this long asks the owner whether the event is discharged. A guess: 30 H."""
+
+
+_encoder: Final = msgspec.msgpack.Encoder()
+
+
+class HeldEvent:
+    """An owed event we hold."""
+
+    __slots__ = (
+        "asked",
+        "born_us",
+        "dispatches",
+        "due_tick",
+        "held_by",
+        "is_acknowledged",
+        "is_asked",
+        "is_recorded",
+        "kept_tick",
+        "key",
+        "look_tick",
+        "owed",
+        "owed_event",
+        "told_by",
+    )
+
+    def __init__(self, owed_event: OwedEvent, key: Key, born_us: Micros) -> None:
+        self.owed_event = owed_event
+        self.key = key
+        self.born_us = born_us
+        self.owed: dict[SubscriptionId, Obligation] = {o.subscription: o for o in owed_event.owed}
+        self.held_by: dict[NodeId, None] = {}
+        """Who is known to hold it durably, ourselves included."""
+        self.asked: dict[NodeId, None] | None = None
+        """Whom we asked to hold it, if it was born here; None if it came from another holder."""
+        self.told_by: NodeId | None = None
+        """Who asked us to hold it; it need not hold it durably itself yet."""
+        self.kept_tick = -1_000
+        """When somebody was last asked to keep it, or asked us."""
+        self.look_tick = 0
+        """Until then nothing can be due."""
+        self.is_recorded = False
+        self.is_acknowledged = False
+        self.is_asked = False
+        """Whether its publisher waits for an acknowledgement from us."""
+        self.dispatches = 0
+        self.due_tick = 0
+        """When what is owed is paid again."""
+
+
+class OwedEvents:
+    """All undischarged events that this member holds, as owner or for an owner."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: PubSubConfig,
+        arc_lease: ArcLease,
+        holders: int,
+        is_finished: Callable[[OwedEventId], bool],
+        finish: Callable[[HeldEvent], None],
+        copied: Callable[[HeldEvent], None],
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._arc_lease = arc_lease
+        self._holders = holders
+        self._is_finished = is_finished
+        self._finish = finish
+        self._copied = copied
+        self._tick = 0
+        self._table: TableVersion | None = None
+        self._released: dict[NodeId, tuple[Contact, list[OwedEventId]]] = {}
+        self.held: dict[OwedEventId, HeldEvent] = {}
+        self._by_event: dict[EventId, dict[OwedEventId, None]] = {}
+        self.cluster: ClusterId | None = None
+
+    def recover(self, owed_events: Iterable[OwedEvent]) -> None:
+        """After a restart: what was durable is still held."""
+        for owed_event in owed_events:
+            self._hold(owed_event).held_by[self._step.me.id] = None
+            self._step.record(Kind.COPY, event=owed_event.id.event, reason="recovered")
+
+    # Taking and keeping
+
+    def take(self, owed_event: OwedEvent, kind: Kind) -> HeldEvent:
+        """Hold an owed event, and say so in the trace once it is durable."""
+        held = self._hold(owed_event)
+        self._step.write(OWED_EVENT_NAMESPACE, owed_event.id, owed_event)
+        self._step.when_durable(lambda: self._note_durable(held, kind))
+        return held
+
+    def _hold(self, owed_event: OwedEvent) -> HeldEvent:
+        event = owed_event.timed.event
+        born = Micros(self._step.now - owed_event.timed.age_us)
+        held = HeldEvent(owed_event, event.key, born)
+        self.held[owed_event.id] = held
+        self._by_event.setdefault(owed_event.id.event, {})[owed_event.id] = None
+        return held
+
+    def all_of_event(self, event: EventId) -> list[HeldEvent]:
+        """The owed events of an event that we hold: usually one."""
+        return [self.held[id_] for id_ in self._by_event.get(event, ())]
+
+    def _note_durable(self, held: HeldEvent, kind: Kind) -> None:
+        if kind is Kind.STORE:
+            self.record_store(held)
+        else:
+            self._step.record(kind, event=held.owed_event.id.event)
+        held.held_by[self._step.me.id] = None
+        self._copied(held)
+
+    def record_store(self, held: HeldEvent) -> None:
+        """Say in the trace, once, that we are responsible for the event, and for which changes it was matched."""
+        if not held.is_recorded:
+            held.is_recorded = True
+            event, owed_event = held.owed_event.timed.event, held.owed_event
+            self._step.record(
+                Kind.STORE,
+                event=event.id,
+                cluster=self.cluster,
+                vector=owed_event.vector,
+                count=owed_event.matched,
+                published=event,
+            )
+
+    def replicate(self, held: HeldEvent) -> None:
+        """Ask the members after us for the copies that an acknowledgement needs.
+
+        Most events owe nothing any more before a tick has passed. Only what lives longer, or lacks a copy by then, is
+        worth the rest of its holders.
+        """
+        held.kept_tick = self._tick + _SPARE_TICKS - self._config.retry_ticks
+        held.asked = {}
+        needed = self._arc_lease.required_copies(self._config.copies) - 1
+        for contact in self._missing_holders(held)[:needed]:
+            self._ask(contact, [held])
+
+    def _missing_holders(self, held: HeldEvent) -> list[Contact]:
+        table = self._arc_lease.table
+        holders = [] if table is None else table.holders_of(held.key, self._holders)
+        return [c for c in holders if c.id not in held.held_by and c.id != self._step.me.id]
+
+    def _ask(self, contact: Contact, several: list[HeldEvent]) -> None:
+        if self.cluster is not None:
+            for held in several:
+                if held.asked is not None:
+                    held.asked[contact.id] = None
+            owed_events = [self._aged(held) for held in several]
+            batches = (
+                [owed_events] if len(owed_events) == 1 else batches_of(owed_events, _bytes_of, _OWED_EVENTS_PER_MESSAGE)
+            )
+            for batch in batches:
+                self._step.send(contact, StoreCopy(self.cluster, tuple(batch)))
+
+    def _aged(self, held: HeldEvent) -> OwedEvent:
+        """The owed event as it stands: older, and owing only what is still owed."""
+        owed_event, age = held.owed_event, Micros(self._step.now - held.born_us)
+        timed = type(owed_event.timed)(owed_event.timed.event, age)
+        return OwedEvent(
+            owed_event.id, timed, tuple(held.owed.values()), owed_event.matched, owed_event.vector, owed_event.publisher
+        )
+
+    def on_store_copy(self, peer: Contact, keep: StoreCopy) -> None:
+        """Hold what we do not hold yet; what we know to be discharged needs no copy."""
+        if keep.cluster != self.cluster:
+            return
+        taken: list[OwedEventId] = []
+        finished: list[OwedEventId] = []
+        for owed_event in keep.owed_events:
+            if self._is_finished(owed_event.id):
+                finished.append(owed_event.id)
+                continue
+            held = self.held.get(owed_event.id)
+            if held is None:
+                held = self.take(owed_event, Kind.COPY)
+            else:
+                self._unite(held, owed_event)
+            held.told_by, held.kept_tick, held.look_tick = peer.id, self._tick, 0
+            taken.append(owed_event.id)
+        if finished:
+            self._step.send(peer, Discharged(keep.cluster, tuple(finished)))
+        if taken:
+            kept = CopyStored(keep.cluster, tuple(taken))
+            self._step.when_durable(lambda: self._step.send(peer, kept))
+
+    def _unite(self, held: HeldEvent, told: OwedEvent) -> None:
+        """Two copies of one owed event: what one of them knows to be settled is settled."""
+        still = {o.subscription for o in told.owed}
+        held.owed = {id_: o for id_, o in held.owed.items() if id_ in still}
+
+    def on_copy_stored(self, peer: Contact, kept: CopyStored) -> None:
+        for id_ in kept.owed_events:
+            held = self.held.get(id_)
+            if held is not None:
+                held.held_by[peer.id] = None
+                held.look_tick = 0
+                self._copied(held)
+
+    # Letting go
+
+    def discharge(self, held: HeldEvent) -> None:
+        """It owes nothing any more: let it go here, and tell the other holders."""
+        id_, table = held.owed_event.id, self._arc_lease.table
+        owners = () if table is None else table.owners
+        holders = [] if table is None else table.holders_of(held.key, self._holders)
+        may_hold = {c.id for c in holders} if held.asked is None else held.asked
+        for contact in owners:
+            is_holder = contact.id in may_hold or contact.id in held.held_by
+            if is_holder and contact.id != self._step.me.id:
+                self._released.setdefault(contact.id, (contact, []))[1].append(id_)
+        self._let_go(id_)
+
+    def _let_go(self, id_: OwedEventId) -> None:
+        if self.held.pop(id_, None) is not None:
+            self._step.erase(OWED_EVENT_NAMESPACE, id_)
+            del self._by_event[id_.event][id_]
+            if not self._by_event[id_.event]:
+                del self._by_event[id_.event]
+
+    def on_discharged(self, _: Contact, discharged: Discharged) -> None:
+        """An owner before us settled it: if it is ours now, others may hold it too and must hear of it."""
+        for id_ in discharged.owed_events if discharged.cluster == self.cluster else ():
+            held = self.held.get(id_)
+            if held is not None and self._arc_lease.is_mine(held.key):
+                self._finish(held)
+            else:
+                self._let_go(id_)
+
+    # Time
+
+    def tick(self) -> None:
+        """See that everything held is where it belongs."""
+        self._tick += 1
+        if self._tick % 2 == 0:
+            self._tell_discharged()
+        if self._tick % _ERASE_EVERY_TICKS == 0:
+            self._step.erase_now()
+        if self._arc_lease.version != self._table:
+            self._table = self._arc_lease.version
+            me = self._step.me.id
+            for held in self.held.values():
+                held.held_by = {me: None} if me in held.held_by else {}
+                held.told_by, held.kept_tick, held.look_tick = None, -1_000, 0
+        asks: dict[NodeId, tuple[Contact, list[HeldEvent]]] = {}
+        tick = self._tick
+        for held in [held for held in self.held.values() if held.look_tick <= tick]:
+            for contact in self._due(held):
+                asks.setdefault(contact.id, (contact, []))[1].append(held)
+        for contact, several in asks.values():
+            self._ask(contact, several)
+
+    def _tell_discharged(self) -> None:
+        for contact, ids in self._released.values():
+            for i in range(0, len(ids), _IDS_PER_MESSAGE):
+                if self.cluster is not None:
+                    self._step.send(contact, Discharged(self.cluster, tuple(ids[i : i + _IDS_PER_MESSAGE])))
+        self._released.clear()
+
+    def _due(self, held: HeldEvent) -> list[Contact]:
+        """Whom to ask now to hold it; also decides when to look at it again."""
+        owner, me = self._arc_lease.owner_of(held.key), self._step.me.id
+        if owner is None:
+            return []
+        is_known_there = owner.id == held.told_by or owner.id in held.held_by
+        if owner.id in held.held_by and owner.id != me and not self._is_holder(held):
+            self._let_go(held.owed_event.id)
+            return []
+        patience = _STALE_TICKS if is_known_there and owner.id != me else self._config.retry_ticks
+        if self._tick < held.kept_tick + patience:
+            held.look_tick = held.kept_tick + patience
+            return []
+        held.kept_tick, held.look_tick = self._tick, self._tick + patience
+        return self._missing_holders(held) if owner.id == me else [owner]
+
+    def _is_holder(self, held: HeldEvent) -> bool:
+        table = self._arc_lease.table
+        me = self._step.me.id
+        return table is not None and any(c.id == me for c in table.holders_of(held.key, self._holders))
+
+
+def _bytes_of(owed_event: OwedEvent) -> int:
+    """Its bytes on a link: all that it owes and was matched against travels with it."""
+    return len(_encoder.encode(owed_event))

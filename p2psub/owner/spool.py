@@ -1,0 +1,46 @@
+"""Undelivered events of one owner: a byte limit per target cluster; the oldest make room, and nobody is unaware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from p2psub.model.ids import ClusterId, NodeId, SubscriptionId
+from p2psub.model.outcomes import Missed
+from p2psub.owner.owed_events import HeldEvent
+
+_OVERHEAD_BYTES: Final = 256
+"""What an event costs beside its body. A guess."""
+
+
+class Spool:
+    """Counts what is kept for each cluster, and what had to be dropped for each subscription."""
+
+    def __init__(self, owner: NodeId, incarnation: int, bytes_max: int) -> None:
+        self._owner = owner
+        self._incarnation = incarnation
+        self._bytes_max = bytes_max
+        self._missed: dict[SubscriptionId, int] = {}
+
+    def overflow(self, owed_events: Iterable[HeldEvent]) -> list[tuple[HeldEvent, SubscriptionId]]:
+        """Whatever must be dropped, oldest first, so that no cluster's share exceeds the limit."""
+        by_age = sorted(owed_events, key=lambda held: held.born_us)
+        kept: dict[ClusterId, int] = {}
+        dropped: list[tuple[HeldEvent, SubscriptionId]] = []
+        for held in reversed(by_age):
+            size = _OVERHEAD_BYTES + len(held.owed_event.timed.event.body)
+            for cluster in dict.fromkeys(owed.cluster for owed in held.owed.values()):
+                kept[cluster] = kept.get(cluster, 0) + size
+                if kept[cluster] > self._bytes_max:
+                    dropped += [(held, id_) for id_, owed in held.owed.items() if owed.cluster == cluster]
+        for _, id_ in dropped:
+            self._missed[id_] = self._missed.get(id_, 0) + 1
+        dropped.reverse()
+        return dropped
+
+    def missed_by(self, subscriptions: Iterable[SubscriptionId]) -> tuple[Missed, ...]:
+        """What these subscriptions must be told with their next event."""
+        if not self._missed:
+            return ()
+        missed = [(id_, self._missed[id_]) for id_ in subscriptions if id_ in self._missed]
+        return tuple(Missed(id_, self._owner, self._incarnation, count) for id_, count in missed)

@@ -1,0 +1,35 @@
+"""Which events are traced whole.
+
+What promises nothing need not be traced one by one: a sample shows its way, a count its volume. The sample is drawn
+by the event's number, so every node on its way draws the same.
+"""
+
+from __future__ import annotations
+
+from p2psub.model.content import Event, Guarantee
+from p2psub.model.records import UNTRACED, Kind
+from p2psub.model.step import Step
+
+
+class TraceSampler:
+    """Decides for every happening whether it gets a record of its own; what does not is counted until the next tick."""
+
+    def __init__(self, step: Step, every: int) -> None:
+        self._step = step
+        self._every = every
+        self._untraced: dict[Kind, int] = {}
+
+    def sample(self, kind: Kind, events: list[Event]) -> list[Event]:
+        """Which of the events are traced whole; the same happening of the others is counted."""
+        every = self._every
+        taken = [e for e in events if e.id.sequence % every == 0 or e.guarantee is Guarantee.EFFECTIVELY_ONCE]
+        if len(taken) < len(events):
+            self._untraced[kind] = self._untraced.get(kind, 0) + len(events) - len(taken)
+        return taken
+
+    def tick(self) -> None:
+        """Say how much was not traced."""
+        if self._untraced:
+            for kind, count in self._untraced.items():
+                self._step.record(kind, reason=UNTRACED, count=count)
+            self._untraced.clear()

@@ -1,0 +1,189 @@
+"""The super-node's side of arc lease: tables, their transfer, and who must confirm a change.
+
+A new table comes into force only when every member whose arc changed holds its part of the match index. While it is
+under way, and until every member of an older table obeys the new one or its lease has run out, a change must be
+stored by everybody who might answer for its key: so nobody acknowledges an event without a subscription that is
+called stable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from p2psub.config import ClusterConfig, CubeConfig
+from p2psub.model.batches import batches_of
+from p2psub.model.changes import LogId, Vector, weight_of
+from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.cluster import IndexStored, IndexTransfer
+from p2psub.model.places import Table, TableVersion
+from p2psub.model.step import Step
+from p2psub.model.vectors import vector_digest, vector_of
+from p2psub.overlay.roster import Roster
+from p2psub.super_node.change_set import ChangeSet
+
+_RESEND_TICKS: Final = 4
+
+
+@dataclass(slots=True)
+class _Next:
+    """A table under way."""
+
+    table: Table
+    vector: dict[LogId, int]
+    waiting: dict[NodeId, Contact]
+    incarnations: dict[NodeId, int]
+    attempt: int = 0
+    sent_tick: int = 0
+
+
+@dataclass(slots=True)
+class TableGrants:
+    """All tables of one term that may still be obeyed."""
+
+    step: Step
+    cluster_config: ClusterConfig
+    cube_config: CubeConfig
+    tick_us: Micros
+    roster: Roster
+    changes: ChangeSet
+    cluster: ClusterId
+    epoch: Epoch
+    table: Table | None = None
+    vector: dict[LogId, int] = field(default_factory=dict)
+    """What every owner of the table is known to hold: the claims."""
+    quarantine_until_us: Micros = Micros(0)
+    """Until then somebody may hold a lease of the term before."""
+    _next: _Next | None = None
+    _n: int = 0
+    _older: list[tuple[Table, Micros]] = field(default_factory=list)
+    _indexed: dict[NodeId, int] = field(default_factory=dict)
+    _tick: int = 0
+    _digest: bytes | None = None
+    _claims: Vector | None = None
+
+    @property
+    def digest(self) -> bytes:
+        """Short hash of the claims."""
+        if self._digest is None:
+            self._digest = vector_digest(self.claims)
+        return self._digest
+
+    @property
+    def claims(self) -> Vector:
+        """What every owner of the table holds, as it is told to them."""
+        if self._claims is None:
+            self._claims = vector_of(self.vector)
+        return self._claims
+
+    def claim(self, stream: LogId, n: int) -> None:
+        """Every owner of the table holds the changes of a stream up to `n`."""
+        if n > self.vector.get(stream, 0):
+            self.vector[stream] = n
+            self._digest = self._claims = None
+
+    @property
+    def lease_us(self) -> Micros:
+        return Micros(self.cluster_config.lease_ticks * self.tick_us)
+
+    @property
+    def next_version(self) -> TableVersion | None:
+        """The table under way."""
+        return None if self._next is None else self._next.table.version
+
+    def is_entitled(self, member: NodeId, incarnation: int) -> bool:
+        """Whether this very process holds its part of the index."""
+        return self._indexed.get(member) == incarnation
+
+    def has_released(self, member: NodeId, obeyed: TableVersion | None) -> bool:
+        """Whether a member obeys our table, and has no keys by it."""
+        table = self.table
+        return table is not None and table.version == obeyed and table.arc_start_of(member) is None
+
+    def tick(self) -> bool:
+        """Follow the roster; True when a new table has just come into force."""
+        self._tick += 1
+        now = self.step.now
+        self._older = [(table, until) for table, until in self._older if now < until]
+        standing = self._next.table if self._next is not None else self.table
+        owners = tuple(self.roster.owners())
+        if standing is None or standing.owners != owners or standing.seen != self.roster.seen or self._has_stranger():
+            self._begin(owners)
+        if self._next is not None and self._tick - self._next.sent_tick >= _RESEND_TICKS:
+            self._transfer()
+        return self._commit_if_held()
+
+    def _has_stranger(self) -> bool:
+        known = self._indexed if self._next is None else {**self._indexed, **self._next.incarnations}
+        heartbeats = ((node, member.heartbeat) for node, member in self.roster.members.items())
+        return any(heartbeat.in_ring and known.get(node) != heartbeat.incarnation for node, heartbeat in heartbeats)
+
+    def _begin(self, owners: tuple[Contact, ...]) -> None:
+        self._n += 1
+        table = Table(TableVersion(self.epoch, self._n), owners, self.roster.seen)
+        incarnations = {node: member.heartbeat.incarnation for node, member in self.roster.members.items()}
+        incarnations[self.step.me.id] = self.step.incarnation
+        waiting = {c.id: c for c in owners if self._needs_index(c.id, incarnations[c.id], table)}
+        # Only if every owner gets its index anew does the whole change set count as held by them all.
+        vector = dict(self.changes.vector) if len(waiting) == len(owners) else {}
+        self._next = _Next(table, vector, waiting, incarnations, 0, self._tick - _RESEND_TICKS)
+
+    def _needs_index(self, node: NodeId, incarnation: int, table: Table) -> bool:
+        if self.table is None or self._indexed.get(node) != incarnation:
+            return True
+        return self.table.arc_start_of(node) != table.arc_start_of(node)
+
+    def _transfer(self) -> None:
+        under_way = self._next
+        assert under_way is not None
+        under_way.sent_tick = self._tick
+        under_way.attempt += 1
+        for contact in under_way.waiting.values():
+            start = under_way.table.arc_start_of(contact.id)
+            assert start is not None
+            changes = self.changes.active_in_arc(start, contact.id)
+            parts = list(batches_of(changes, weight_of, self.cube_config.batch_changes_max)) or [[]]
+            for index, part in enumerate(parts):
+                version, attempt = under_way.table.version, under_way.attempt
+                transfer = IndexTransfer(self.cluster, version, start, attempt, index, len(parts), tuple(part))
+                self.step.send(contact, transfer)
+
+    def forget_index(self, member: NodeId) -> None:
+        """A member says that it does not hold the index of its arc: it must get it again."""
+        self._indexed.pop(member, None)
+
+    def on_index_stored(self, peer: Contact, held: IndexStored) -> bool:
+        """A member holds its part; True when that brought the new table into force."""
+        if self._next is not None and held.version == self._next.table.version:
+            if self._next.waiting.pop(peer.id, None) is not None:
+                self._indexed[peer.id] = self._next.incarnations[peer.id]
+        return self._commit_if_held()
+
+    def _commit_if_held(self) -> bool:
+        done = self._next
+        if done is None or done.waiting:
+            return False
+        if self.table is not None:
+            self._older.append((self.table, Micros(self.step.now + self.lease_us)))
+        self.table, self._next = done.table, None
+        for stream, n in done.vector.items():
+            self.claim(stream, n)
+        self._indexed = {c.id: self._indexed[c.id] for c in self.table.owners if c.id in self._indexed}
+        return True
+
+    def must_confirm(self, key: Key) -> list[Contact]:
+        """Everybody who may answer for `key` now or soon: the owner by the table, by the next, by older ones."""
+        owners: dict[NodeId, Contact] = {}
+        for table in [self.table, self._next.table if self._next is not None else None]:
+            if table is not None:
+                owner = table.owner_of(key)
+                owners[owner.id] = owner
+        for table, until in self._older:
+            owner = table.owner_of(key)
+            member = self.roster.members.get(owner.id)
+            obeyed = None if member is None else member.heartbeat.table
+            obeys_newer = obeyed is not None and obeyed > table.version
+            if not obeys_newer and self.step.now < until:
+                owners[owner.id] = owner
+        return list(owners.values())

@@ -1,0 +1,177 @@
+"""Gathering: an event is stored only when everybody who may want it was asked, and asked no longer than needed."""
+
+from __future__ import annotations
+
+from p2psub.model.changes import LogId
+from p2psub.model.content import Event, Timed
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
+from p2psub.node.cores import Cores
+from p2psub.owner.matchmaker import Gathering, Matchmaker
+from tests.unit.bench import (
+    CLUSTER,
+    CONFIG,
+    TICK_US,
+    at,
+    change_of,
+    epoch,
+    event_of,
+    member_at,
+    on_topic,
+    place_off_the_shards,
+    sent,
+    sent_of,
+    subscription_of,
+    tick,
+    wildcard_in_shard,
+)
+
+PUBLISHER = at(9)
+STREAM, OTHER = LogId(CLUSTER, epoch(1, 1)), LogId(CLUSTER, epoch(2, 2))
+
+
+TABLE, TOPIC = place_off_the_shards()
+SHARDS, OWNER = (contact.id[0] for contact in TABLE.owners)
+PINNED = subscription_of(on_topic(TOPIC), 50)
+
+
+class Asking:
+    """The owner of a topic, and the events whose matches are all in."""
+
+    def __init__(self) -> None:
+        self.cores = member_at(OWNER, TABLE, [change_of(PINNED, 1)])
+        self.cores.arc_lease.renew(self.cores.step.now, ((STREAM, 4), (OTHER, 2)))
+        self.step = self.cores.step
+        self.done: list[Gathering] = []
+        cores = self.cores
+        self.core = Matchmaker(
+            self.step, CONFIG.pubsub, cores.arc_lease, cores.match_index, cores.shards, matched=self.done.append
+        )
+        self.core.cluster = CLUSTER
+
+    def gather(self, event: Event) -> list[int]:
+        """Start, and say which shards were asked."""
+        self.core.gather(Timed(event, Micros(0)), PUBLISHER)
+        return self.asked()
+
+    def asked(self) -> list[int]:
+        """The shards asked since the last look."""
+        asks = sent_of(self.step, MatchRequest)
+        assert all(to == at(SHARDS) for to, _ in asks)
+        return [ask.shard for _, ask in asks]
+
+    def say(self, event: Event, shard: int, *matches: Obligation, empty: bool = False) -> None:
+        """The shard's owner answers."""
+        said = MatchResponse(CLUSTER, shard, event.id, matches, ((STREAM, 3),), empty)
+        self.core.on_match_response(at(SHARDS), said)
+
+
+def test_event_is_matched_when_the_last_shard_has_answered() -> None:
+    """Its own index and both shards: the union of their matches, none of them twice."""
+    asking, event = Asking(), event_of(TOPIC)
+    wild = Obligation(subscription_of(on_topic(TOPIC), 51).id, CLUSTER)
+    assert asking.gather(event) == [0, 1]
+    asking.say(event, 0, wild)
+    asking.say(event, 0, wild)
+    assert asking.done == []
+    assert event.id in asking.core
+    asking.say(event, 1, wild)
+    (gathering,) = asking.done
+    assert list(gathering.matches) == [Obligation(PINNED.id, CLUSTER), wild]
+    assert event.id not in asking.core
+    asking.say(event, 1)
+    assert len(asking.done) == 1
+
+
+def test_vector_is_what_every_asked_index_held() -> None:
+    """Not more: a change that one of them lacked may have been missed."""
+    asking, event = Asking(), event_of(TOPIC)
+    asking.gather(event)
+    asking.say(event, 0)
+    asking.say(event, 1)
+    assert dict(asking.done[0].vector()) == {STREAM: 3}
+
+
+def test_empty_shard_is_not_asked_while_its_lease_runs() -> None:
+    """The lease is counted from the question, so it ends here before it ends at the shard's owner."""
+    asking, first = Asking(), event_of(TOPIC, 1)
+    asking.step.now = Micros(1)
+    asking.gather(first)
+    asking.step.now = Micros(300_000)
+    asking.say(first, 0, empty=True)
+    asking.say(first, 1)
+    asking.step.now = CONFIG.pubsub.empty_lease_us
+    assert asking.gather(event_of(TOPIC, 2)) == [1]
+    asking.step.now = Micros(CONFIG.pubsub.empty_lease_us + 1)
+    assert asking.gather(event_of(TOPIC, 3)) == [0, 1]
+
+
+def test_lease_ends_with_the_table_it_was_given_under() -> None:
+    """What the next table claims may have come to the shard after it was called empty."""
+    asking, first = Asking(), event_of(TOPIC, 1)
+    asking.gather(first)
+    asking.say(first, 0, empty=True)
+    asking.cores.shards.forget()
+    assert asking.gather(event_of(TOPIC, 2)) == [0, 1]
+
+
+def test_unanswered_question_is_asked_again() -> None:
+    """Questions and answers may be lost; who has answered is left alone."""
+    asking, event = Asking(), event_of(TOPIC)
+    asking.gather(event)
+    asking.say(event, 1)
+    tick(asking.step, asking.core.tick)
+    assert asking.asked() == []
+    tick(asking.step, asking.core.tick)
+    assert asking.asked() == [0]
+
+
+def test_event_is_given_up_when_the_key_is_no_longer_ours() -> None:
+    """Its publisher will find the new owner; storing it here would be storing it with an old index."""
+    asking, event = Asking(), event_of(TOPIC)
+    asking.gather(event)
+    asking.step.now = Micros(CONFIG.cluster.lease_ticks * TICK_US)
+    asking.core.tick()
+    assert event.id not in asking.core
+    asking.say(event, 0)
+    asking.say(event, 1)
+    assert asking.done == []
+
+
+def shard_owner() -> Cores:
+    """The owner of both shards, with a wildcard subscription in the first."""
+    cores = member_at(SHARDS, TABLE, [change_of(wildcard_in_shard(0), 1)])
+    cores.arc_lease.renew(cores.step.now, ((STREAM, 1),))
+    return cores
+
+
+def test_shard_answers_with_its_matches_or_that_it_is_empty() -> None:
+    """And with the changes it is known to hold."""
+    cores, event = shard_owner(), event_of(TOPIC)
+    for shard in (0, 1):
+        cores.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, shard, event))
+    matches = (Obligation(wildcard_in_shard(0).id, CLUSTER),)
+    assert sent(cores.step) == [
+        (at(OWNER), MatchResponse(CLUSTER, 0, event.id, matches, ((STREAM, 1),), False)),
+        (at(OWNER), MatchResponse(CLUSTER, 1, event.id, (), ((STREAM, 1),), True)),
+    ]
+
+
+def test_shard_that_matches_nothing_is_not_called_empty() -> None:
+    """The next event may match: only a shard without subscriptions may be skipped."""
+    record = subscription_of(on_topic(*map(str, range(9))), 4)
+    cores = member_at(SHARDS, TABLE, [change_of(record, 1)])
+    for shard in (0, 1):
+        cores.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, shard, event_of("wanted by nobody")))
+    assert sorted(said.empty for _, said in sent_of(cores.step, MatchResponse)) == [False, True]
+
+
+def test_nobody_answers_for_a_shard_without_a_lease_on_it() -> None:
+    """Silence makes the asker ask again; a wrong "no matches" would lose the event."""
+    event = event_of(TOPIC)
+    late = shard_owner()
+    late.step.now = Micros(CONFIG.cluster.lease_ticks * TICK_US)
+    late.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, 0, event))
+    elsewhere = member_at(OWNER, TABLE)
+    elsewhere.matchmaker.on_match_request(at(SHARDS), MatchRequest(CLUSTER, 0, event))
+    assert sent(late.step) == sent(elsewhere.step) == []

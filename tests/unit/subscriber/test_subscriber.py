@@ -1,0 +1,296 @@
+"""The subscriber's side: each event once, none before the verdict, none in silence when there is no room."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2psub.admission.declarations import Declarations
+from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, Timed
+from p2psub.model.effects import (
+    ConsumedCommand,
+    Notify,
+    NotifyGap,
+    Reply,
+    SubscribeCommand,
+    UnsubscribeCommand,
+)
+from p2psub.model.ids import SubscriptionId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import Declare, Deliver, Delivered, Verdict
+from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.records import Kind
+from p2psub.overlay.election import Election
+from p2psub.parcels.sealer import Sealer
+from p2psub.parcels.trace_sampler import TraceSampler
+from p2psub.subscriber.subscriber import Subscriber
+from tests.unit.bench import (
+    CLUSTER,
+    CONFIG,
+    at,
+    effects_of,
+    epoch,
+    event_of,
+    node_at,
+    on_topic,
+    records_of,
+    sent,
+    step_at,
+    tick,
+)
+
+RULER, OWNER = at(1), at(32)
+ID = SubscriptionId(node_at(64), 1, 1)
+ACTIVE, ENDED = DeclarationState.ACTIVE, DeclarationState.ENDED
+
+
+class SubscribingPeer:
+    """A member of the cluster that asks its super-node."""
+
+    def __init__(self, *, follows: bool = True) -> None:
+        self.step = step_at(64)
+        self.election = Election(self.step, CONFIG.cluster)
+        if follows:
+            self.election.follow(CLUSTER, epoch(1, 1), RULER)
+        self.declarations = Declarations(self.step, CONFIG.pubsub, self.election)
+        sampler = TraceSampler(self.step, 1)
+        self.core = Subscriber(self.step, CONFIG.pubsub, self.election, self.declarations, Sealer(None), sampler)
+
+    def subscribe(self, window: int = 100, *, status: VerdictStatus | None = VerdictStatus.STABLE) -> None:
+        """Subscribe, and get a verdict if one is given."""
+        self.core.subscribe(SubscribeCommand(7, on_topic("x"), replay=True, window=window))
+        if status is not None:
+            self.verdict(status)
+            sent(self.step)
+            effects_of(self.step, Reply)
+
+    def tick(self) -> None:
+        """Half a heartbeat, as the node has it."""
+        self.declarations.tick()
+        self.core.tick()
+
+    def verdict(self, status: VerdictStatus, version: int = 1) -> None:
+        self.declarations.on_verdict(RULER, Verdict(ID, version, status, ()))
+
+    def deliver(self, event: Event, *missed: Missed, id_: SubscriptionId = ID) -> list[Outcome]:
+        """An owner delivers; the outcomes it is told."""
+        sender = OWNER if event.guarantee is Guarantee.EFFECTIVELY_ONCE else RULER
+        self.core.on_deliver(sender, Deliver(Timed(event, Micros(0)), (id_,), missed))
+        answers = [message for to, message in sent(self.step) if to == OWNER and isinstance(message, Delivered)]
+        assert all(answer.event == event.id for answer in answers)
+        return [outcome for answer in answers for _, outcome in answer.outcomes]
+
+    def handed_over(self) -> list[int]:
+        """Sequence numbers of the events given to the application since the last look."""
+        return [event.id.sequence for notify in effects_of(self.step, Notify) for event in notify.events]
+
+
+def record(version: int = 1, state: DeclarationState = ACTIVE) -> Subscription:
+    """The subscription as it is asked for."""
+    return Subscription(ID, version, state, CLUSTER, on_topic("x"), replay=True)
+
+
+@given(st.lists(st.integers(1, 4), max_size=20))
+def test_each_event_is_handed_over_once(arrivals: list[int]) -> None:
+    """However often copies arrive; every copy is told delivered, so that its sender stops (S2)."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe()
+    for sequence in arrivals:
+        assert subscriber.deliver(event_of("x", sequence)) == [Outcome.DELIVERED]
+    assert subscriber.handed_over() == list(dict.fromkeys(arrivals))
+
+
+def test_event_that_comes_before_the_verdict_is_held_back() -> None:
+    """The application sees nothing of a subscription that may yet be refused."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(status=None)
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.DELIVERED]
+    assert subscriber.handed_over() == []
+    subscriber.verdict(VerdictStatus.ACCEPTED)
+    assert subscriber.handed_over() == [1]
+    subscriber.verdict(VerdictStatus.STABLE)
+    assert subscriber.handed_over() == []
+
+
+def test_refused_subscription_gets_nothing() -> None:
+    """Neither what was held back nor what comes later; and the application hears of the refusal once."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(status=None)
+    subscriber.deliver(event_of("x", 1))
+    subscriber.verdict(VerdictStatus.REFUSED)
+    subscriber.verdict(VerdictStatus.REFUSED)
+    assert subscriber.deliver(event_of("x", 2)) == [Outcome.UNSUBSCRIBED]
+    assert subscriber.handed_over() == []
+    assert effects_of(subscriber.step, Reply) == [Reply(7, SubscribeVerdict(ID, VerdictStatus.REFUSED))]
+
+
+def test_refused_stays_refused_when_its_end_is_stable() -> None:
+    """The super-node ends what was refused; the verdict on that end is no news to the application."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(status=None)
+    subscriber.verdict(VerdictStatus.REFUSED)
+    subscriber.verdict(VerdictStatus.STABLE, version=2)
+    assert effects_of(subscriber.step, Reply) == [Reply(7, SubscribeVerdict(ID, VerdictStatus.REFUSED))]
+
+
+def test_lost_refusal_is_not_taken_for_the_end_of_a_lease() -> None:
+    """The end of a refused record, heard without the refusal, does not make us ask above it."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(status=None)
+    sent(subscriber.step)
+    subscriber.verdict(VerdictStatus.STABLE, version=2)
+    assert sent(subscriber.step) == []
+
+
+def test_request_is_repeated_until_it_is_stable() -> None:
+    """Accepted is not enough: the super-node that said so may be gone."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(status=None)
+    assert sent(subscriber.step) == [(RULER, Declare(record()))]
+    for status in (None, VerdictStatus.ACCEPTED):
+        if status is not None:
+            subscriber.verdict(status)
+        tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
+        assert sent(subscriber.step) == [(RULER, Declare(record()))]
+    subscriber.verdict(VerdictStatus.STABLE)
+    tick(subscriber.step, subscriber.tick, 20)
+    assert sent(subscriber.step) == []
+    statuses = [VerdictStatus.ACCEPTED, VerdictStatus.STABLE]
+    replies = [Reply(7, SubscribeVerdict(ID, status)) for status in statuses]
+    assert effects_of(subscriber.step, Reply) == replies
+
+
+def test_unsubscribing_is_a_new_version_and_ends_the_hand_over_at_once() -> None:
+    """What is under way is answered as unsubscribed; later, when the end stands everywhere, as ended."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe()
+    subscriber.core.unsubscribe(UnsubscribeCommand(8, ID))
+    assert sent(subscriber.step) == [(RULER, Declare(record(2, ENDED)))]
+    assert subscriber.core.active() == ()
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.UNSUBSCRIBED]
+    subscriber.verdict(VerdictStatus.STABLE, version=1)
+    tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
+    assert sent(subscriber.step) == [(RULER, Declare(record(2, ENDED)))], "the verdict was on the version before"
+    subscriber.verdict(VerdictStatus.STABLE, version=2)
+    tick(subscriber.step, subscriber.tick)
+    assert effects_of(subscriber.step, Reply) == [Reply(8, SubscribeVerdict(ID, VerdictStatus.STABLE))]
+    assert subscriber.deliver(event_of("x", 2)) == [Outcome.ENDED]
+    assert subscriber.handed_over() == []
+
+
+def test_subscription_that_was_ended_for_us_is_asked_for_above_that() -> None:
+    """Our lease ran out while we were cut off: still wanted, with all it was asked with."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe()
+    subscriber.verdict(VerdictStatus.REFUSED, version=2)
+    assert sent(subscriber.step) == [(RULER, Declare(record(3)))]
+    assert subscriber.core.active() == (ID,)
+    subscriber.verdict(VerdictStatus.REFUSED, version=2)
+    assert sent(subscriber.step) == [], "a second telling is no news"
+
+
+def test_refused_subscription_is_not_asked_for_above_its_end() -> None:
+    """The super-node ended it because it was refused: asking again would begin that anew."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(status=VerdictStatus.REFUSED)
+    subscriber.verdict(VerdictStatus.REFUSED, version=2)
+    tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
+    assert sent(subscriber.step) == []
+
+
+def test_subscription_that_we_ended_is_not_asked_for_again() -> None:
+    """Whoever ended it too, and whichever of the ends is the higher."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe()
+    subscriber.core.unsubscribe(UnsubscribeCommand(8, ID))
+    subscriber.verdict(VerdictStatus.STABLE, version=2)
+    sent(subscriber.step)
+    for version in (2, 3):
+        subscriber.verdict(VerdictStatus.REFUSED, version=version)
+    tick(subscriber.step, subscriber.tick)
+    subscriber.verdict(VerdictStatus.REFUSED, version=3)
+    assert sent(subscriber.step) == []
+    assert subscriber.core.active() == ()
+
+
+def test_full_channel_defers_what_was_promised() -> None:
+    """The event stays with its owner, and is handed over when there is room: nothing lost, nothing twice."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(window=1)
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.DELIVERED]
+    assert subscriber.deliver(event_of("x", 2)) == [Outcome.DEFERRED]
+    subscriber.core.consumed(ConsumedCommand(ID, 1))
+    assert subscriber.deliver(event_of("x", 2)) == [Outcome.DELIVERED]
+    assert subscriber.handed_over() == [1, 2]
+
+
+def test_full_channel_turns_at_most_once_into_a_gap() -> None:
+    """Counted, and told in the channel before the next event; nobody is answered."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(window=1)
+    straight = [event_of("x", n, guarantee=Guarantee.AT_MOST_ONCE) for n in (1, 2, 3, 4)]
+    assert [subscriber.deliver(event) for event in straight[:3]] == [[], [], []]
+    subscriber.core.consumed(ConsumedCommand(ID, 1))
+    subscriber.deliver(straight[3])
+    assert subscriber.handed_over() == [1, 4]
+    assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 2, "channel_full")]
+
+
+def test_single_event_without_promise_comes_from_the_super_node_alone() -> None:
+    """Owners hand it over in parcels: by both ways it would come twice."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe()
+    event = event_of("x", 1, guarantee=Guarantee.AT_MOST_ONCE)
+    subscriber.core.on_deliver(OWNER, Deliver(Timed(event, Micros(0)), (ID,), ()))
+    assert subscriber.handed_over() == []
+    assert [drop.reason for drop in records_of(subscriber.step, Kind.DROP)] == ["not_super_node"]
+    subscriber.deliver(event)
+    assert subscriber.handed_over() == [1]
+
+
+def test_gap_is_told_as_soon_as_there_is_room() -> None:
+    """Also if no event ever follows."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(window=1)
+    for n in (1, 2):
+        subscriber.deliver(event_of("x", n, guarantee=Guarantee.AT_MOST_ONCE))
+    subscriber.core.consumed(ConsumedCommand(ID, 1))
+    assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 1, "channel_full")]
+
+
+def test_overflow_at_an_owner_is_told_once_per_lost_event() -> None:
+    """Owners repeat their counts with every delivery; another process of the owner counts anew."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe()
+    for n, (incarnation, count) in enumerate([(1, 2), (1, 2), (1, 5), (2, 1), (1, 4)], start=1):
+        subscriber.deliver(event_of("x", n), Missed(ID, OWNER.id, incarnation, count))
+    assert [gap.count for gap in effects_of(subscriber.step, NotifyGap)] == [2, 3, 1]
+
+
+def test_ids_are_remembered_as_long_as_a_copy_may_come() -> None:
+    """For the horizon and a margin; then memory is free again."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe()
+    subscriber.deliver(event_of("x", 1))
+    subscriber.step.now = Micros(CONFIG.pubsub.undelivered_ttl_us + CONFIG.pubsub.undelivered_ttl_margin_us - 1)
+    subscriber.tick()
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.DELIVERED]
+    assert subscriber.handed_over() == [1]
+
+
+def test_subscription_made_before_the_cluster_is_known_is_asked_for_later() -> None:
+    """Under the cluster it then has: events find their subscriber by it."""
+    subscriber = SubscribingPeer(follows=False)
+    subscriber.core.subscribe(SubscribeCommand(7, on_topic("x"), replay=True))
+    assert sent(subscriber.step) == []
+    subscriber.election.follow(CLUSTER, epoch(1, 1), RULER)
+    tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
+    assert sent(subscriber.step) == [(RULER, Declare(record(2)))]
+
+
+def test_unknown_subscription_has_ended() -> None:
+    """It belonged to the process before: its owner may stop."""
+    subscriber = SubscribingPeer()
+    old = SubscriptionId(node_at(64), 0, 1)
+    assert subscriber.deliver(event_of("x", 1), id_=old) == [Outcome.ENDED]
+    assert subscriber.handed_over() == []
