@@ -53,7 +53,6 @@ class Declarations:
         self._step = step
         self._config = config
         self._election = election
-        self._tick = 0
         self._sequence = 0
         self._declared: dict[SubscriptionId, Declared] = {}
 
@@ -86,7 +85,7 @@ class Declarations:
         self._ask(declared)
 
     def _ask(self, declared: Declared) -> None:
-        declared.asked_tick = self._tick
+        declared.asked_tick = self._step.tick
         super_node = self._election.super_node
         if super_node is not None:
             if declared.record.cluster != self._election.cluster:
@@ -114,9 +113,8 @@ class Declarations:
 
     def tick(self) -> None:
         """Ask again for what is not stable everywhere; forget what has ended everywhere."""
-        self._tick += 1
         for id_, declared in list(self._declared.items()):
-            if not declared.is_announced and self._tick - declared.asked_tick >= self._config.retry_ticks:
+            if not declared.is_announced and self._step.tick - declared.asked_tick >= self._config.retry_ticks:
                 self._ask(declared)
             elif declared.is_over:
                 del self._declared[id_]

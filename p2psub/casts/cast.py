@@ -104,7 +104,6 @@ class Casts:
         self._directory = directory
         self._liveness = liveness
         self._local = local
-        self._tick = 0
         self._sequence = 0
         self._open: dict[_Name, _OpenCast] = {}
         self._with_half: dict[_Name, _OpenCast] = {}
@@ -123,7 +122,7 @@ class Casts:
         if own is None:
             done(_merge(payload, []), False)
         else:
-            cast = _OpenCast(id_, WHOLE, payload, 0, self._tick)
+            cast = _OpenCast(id_, WHOLE, payload, 0, self._step.tick)
             cast.done = done
             self._launch(cast, own)
         return id_
@@ -161,7 +160,7 @@ class Casts:
         is_new = self._seen.pop(name, None) is None
         kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, "cast_repeated")
         self._step.record(kind, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops, reason=reason)
-        self._seen[name] = self._tick
+        self._seen[name] = self._step.tick
         if name in self._answered:
             self._step.send(peer, Answer(asked.id, asked.subcube, self._answered[name][1]))
         elif name in self._open:
@@ -169,7 +168,7 @@ class Casts:
             self._step.send(peer, Custody(*name))
         elif is_new or _wants_answer(asked.payload):
             # An old request that we could not complete then is tried again.
-            cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._tick)
+            cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._step.tick)
             cast.parents[peer.id] = peer
             self._launch(cast, own)
 
@@ -201,7 +200,7 @@ class Casts:
     def _send_half(self, cast: _OpenCast, half: Prefix) -> None:
         slot = cast.halves[half]
         receiver = self._receiver(half, slot.tries)
-        slot.holder, slot.sent_tick, slot.in_custody = receiver, self._tick, False
+        slot.holder, slot.sent_tick, slot.in_custody = receiver, self._step.tick, False
         slot.tries += 1
         if receiver is None:
             return
@@ -273,7 +272,7 @@ class Casts:
             self._waiting_locally.update({cast.id: others} if others else {})
         summary = self._summary(cast)
         if is_whole and _wants_answer(cast.payload):
-            self._answered[cast.id, cast.subcube] = (self._tick, summary)
+            self._answered[cast.id, cast.subcube] = (self._step.tick, summary)
             for parent in cast.parents.values():
                 self._step.send(parent, Answer(cast.id, cast.subcube, summary))
         if cast.done is not None:
@@ -287,9 +286,8 @@ class Casts:
 
     def tick(self) -> None:
         """Send again what nobody took custody of, or whose holder died; never because an answer is slow."""
-        self._tick += 1
         for cast in list(self._open.values()):
-            if self._tick - cast.opened_tick > self._config.cast_ticks_max:
+            if self._step.tick - cast.opened_tick > self._config.cast_ticks_max:
                 self._close(cast, is_whole=False)
                 continue
             if not cast.is_in_custody:
@@ -297,12 +295,12 @@ class Casts:
             for half, slot in cast.halves.items():
                 if slot.summary is None and self._is_stuck(slot):
                     self._send_half(cast, half)
-        if self._tick % 20 == 0:
+        if self._step.tick % 20 == 0:
             self._forget_old()
 
     def _forget_old(self) -> None:
         """Both memories are in the order of their ticks."""
-        oldest = self._tick - self._config.remember_ticks
+        oldest = self._step.tick - self._config.remember_ticks
         answered: list[_Name] = []
         for name, (tick, _) in self._answered.items():
             if tick >= oldest:
@@ -327,7 +325,7 @@ class Casts:
     def _is_stuck(self, slot: _Half) -> bool:
         if slot.in_custody and slot.holder is not None:
             return self._liveness.is_dead(slot.holder.id)
-        return self._tick - slot.sent_tick >= self._config.custody_ticks * min(slot.tries, BACKOFF_MAX)
+        return self._step.tick - slot.sent_tick >= self._config.custody_ticks * min(slot.tries, BACKOFF_MAX)
 
 
 def _wants_answer(payload: Payload) -> bool:

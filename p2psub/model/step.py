@@ -40,6 +40,7 @@ class Step:
         "rng",
         "sends",
         "sends_to_me",
+        "tick",
     )
 
     def __init__(self, me: Contact, incarnation: int, rng: Random, wall_offset_us: int = 0) -> None:
@@ -47,6 +48,8 @@ class Step:
         self.incarnation = incarnation
         self.rng = rng
         self.now = Micros(0)
+        self.tick = 0
+        """Half heartbeats since the node started: what everything periodic counts in."""
         self.clock = HybridClock()
         self.sends: list[tuple[Contact, Message]] = []
         self.sends_to_me: deque[Message] = deque()

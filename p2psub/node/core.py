@@ -244,6 +244,7 @@ class NodeCore:
     def _tick(self) -> None:
         """Half a heartbeat: everything periodic rides on it."""
         cores = self._cores
+        self._step.tick += 1
         self._step.effects.append(SetTimer(Micros(self._step.now + self._config.tick_us)))
         self._watch()
         cores.lookups.tick()

@@ -27,7 +27,6 @@ class Leadership:
         self._cores = cores
         self._step = cores.step
         self._contacts = contacts
-        self._tick = 0
         self._probes = 0
         self._incomplete_ticks = 0
         self._probe = DirectoryProbe(cores, contacts)
@@ -147,9 +146,8 @@ class Leadership:
         if cores.cube.is_taken:
             self.resign()
             return
-        self._tick += 1
         cores.roster.tick()
-        if self._tick % cores.config.ring.merge_every_ticks == 0:
+        if self._step.tick % cores.config.ring.merge_every_ticks == 0:
             self._probe_for_other_term()
             self._probe.ask_given_up()
         self._hand_out_small_ring(grants.cluster)

@@ -48,7 +48,6 @@ class Membership:
         self._wanted_cluster = cluster
         self._score = score
         self._may_lead = score >= 0
-        self._tick = 0
         self._probe = DirectoryProbe(cores, contacts)
         self._is_agreed = False
         self._unheard_ticks = 0
@@ -62,8 +61,7 @@ class Membership:
 
     def tick(self) -> None:
         """Do this tick's part of the role we have; every second tick completes a heartbeat."""
-        self._tick += 1
-        is_beat = self._tick % 2 == 0
+        is_beat = self._step.tick % 2 == 0
         if is_beat:
             self._cores.ring.stabilise()
         if self._is_leaving:
@@ -347,7 +345,6 @@ class Membership:
         cores, known = self._cores, self._cores.known_members()
         if cores.ring.is_joined:
             return self._election.is_my_turn(known, cores.liveness.hears_anybody())
-        cores.cold_start.tick()
         is_agreed, table = cores.cold_start.is_agreed, cores.cold_start.table
         if is_agreed and not self._is_agreed:
             self._is_agreed = True

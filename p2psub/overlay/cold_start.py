@@ -26,29 +26,25 @@ class ColdStart:
 
     def __init__(self, step: Step) -> None:
         self._step = step
-        self._tick = 0
         self._said: dict[NodeId, tuple[int, int]] = {}
         self.table: Table | None = None
         """The newest table that any of us has obeyed: who was there when everything went down."""
 
-    def tick(self) -> None:
-        self._tick += 1
-
     def hear(self, peer: Contact, said: Vacancy) -> None:
         """Another one is back: it may have obeyed a newer table."""
-        self._said[peer.id] = (self._tick, said.incarnation)
+        self._said[peer.id] = (self._step.tick, said.incarnation)
         if self.table is None or said.table.version > self.table.version:
             self.table = said.table
 
     @property
     def is_agreed(self) -> bool:
         """Whether everybody of the table is back and hears nobody who leads."""
-        if self.table is None or self._tick < _LISTENING_TICKS:
+        if self.table is None or self._step.tick < _LISTENING_TICKS:
             return False
         return all(self._is_fresh(owner.id) for owner in self.table.owners)
 
     def _is_fresh(self, node: NodeId) -> bool:
-        return node == self._step.me.id or self._tick - self._said.get(node, (-_FRESH_TICKS, 0))[0] < _FRESH_TICKS
+        return node == self._step.me.id or self._step.tick - self._said.get(node, (-_FRESH_TICKS, 0))[0] < _FRESH_TICKS
 
     def others(self) -> list[Contact]:
         """Whom the table names besides us."""

@@ -33,7 +33,6 @@ class Denials:
         self._known = known
         self._source = source
         self._linked: dict[NodeId, Contact] = {}
-        self._tick = 0
 
     @property
     def issued_s(self) -> int:
@@ -81,8 +80,7 @@ class Denials:
 
     def tick(self) -> None:
         """Ask the source for news, and show the others what we have: an offer may have been lost."""
-        self._tick += 1
-        if self._source is None or self._tick % ASK_EVERY_TICKS:
+        if self._source is None or self._step.tick % ASK_EVERY_TICKS:
             return
         asked = {self._source.id: self._source, **(self._linked if self._known is not None else {})}
         for peer in asked.values():

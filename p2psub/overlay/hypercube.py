@@ -75,7 +75,6 @@ class Hypercube:
         self._election = election
         self._liveness = liveness
         self._vector = vector
-        self._tick = 0
         self._silent: dict[NodeId, int] = {}
         self._announced = b""
         self.filling: Filling | None = None
@@ -127,7 +126,7 @@ class Hypercube:
             before = [c for c in (*entry.spares, entry.super_node) if c.id != self._step.me.id]
             spoken = Entry(entry.cluster, entry.prefix, entry.version, self._step.me, epoch, members)
             self._merge([msgspec.structs.replace(spoken, spares=tuple(before[:_SPARES]))])
-        elif self._tick % _SPARES_EVERY_TICKS == 0 and self._lacks_spares(entry, able):
+        elif self._step.tick % _SPARES_EVERY_TICKS == 0 and self._lacks_spares(entry, able):
             spares = tuple(able[:_SPARES])
             self._merge([msgspec.structs.replace(entry, members=members, spares=spares, edition=entry.edition + 1)])
         elif entry.members != members:
@@ -187,7 +186,7 @@ class Hypercube:
             self._step.send(contact, heartbeat)
         if self.filling is not None:
             self._step.send(self.filling.founder, heartbeat)
-        if self._tick % 10 == 0 or self._announced != self._directory.digest:
+        if self._step.tick % 10 == 0 or self._announced != self._directory.digest:
             self._announced = self._directory.digest
             for contact in announce_to:
                 self._step.send(contact, DirectoryResponse(self._directory.entries()))
@@ -237,9 +236,9 @@ class Hypercube:
             if self.filling is None:
                 half = Prefix(entry.prefix + "1")
                 epoch, vector = self._election.epoch, self._vector()
-                self.filling = Filling(ask.cluster, half, ask.founder, epoch, vector, self._tick)
+                self.filling = Filling(ask.cluster, half, ask.founder, epoch, vector, self._step.tick)
             promise = self.filling
-            promise.asked_tick = self._tick
+            promise.asked_tick = self._step.tick
             version = max(entry.version, 0 if known is None else known.version) + 1
             grant = SplitGrant(ask.cluster, promise.prefix, version, promise.vector, self._directory.entries())
             self._step.send(peer, grant)
@@ -290,8 +289,7 @@ class Hypercube:
 
     def tick(self) -> None:
         """Count how long neighbours have been silent, take over what is lost, settle double claims."""
-        self._tick += 1
-        if self.filling is not None and self._tick - self.filling.asked_tick > _SPLIT_PATIENCE_TICKS:
+        if self.filling is not None and self._step.tick - self.filling.asked_tick > _SPLIT_PATIENCE_TICKS:
             self.filling = None
         entry = self.entry
         if entry is None:

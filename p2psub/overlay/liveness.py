@@ -43,7 +43,6 @@ class Liveness:
     def __init__(self, step: Step, config: LivenessConfig) -> None:
         self._step = step
         self._config = config
-        self._tick = 0
         self._peers: Sequence[Contact] = ()
         self._watched: dict[NodeId, _Watch] = {}
         self._askers: dict[NodeId, dict[NodeId, tuple[Contact, int]]] = {}
@@ -52,7 +51,7 @@ class Liveness:
         """Take note that a peer said something."""
         watch = self._watched.get(peer)
         if watch is not None:
-            watch.heard_tick = self._tick
+            watch.heard_tick = self._step.tick
             watch.fate = None
             watch.is_heard = True
         if self._askers:
@@ -63,7 +62,7 @@ class Liveness:
         """A lost link is a reason to suspect at once, not yet a death."""
         watch = self._watched.get(peer)
         if watch is not None:
-            watch.heard_tick = min(watch.heard_tick, self._tick - self._config.suspect_after_ticks + 1)
+            watch.heard_tick = min(watch.heard_tick, self._step.tick - self._config.suspect_after_ticks + 1)
 
     def watch_only(self, peers: Sequence[Contact]) -> None:
         """Watch exactly these peers from now on; those watched before keep their history, and their fate."""
@@ -73,7 +72,7 @@ class Liveness:
         self._watched = {}
         for contact in peers:
             if contact.id != self._step.me.id:
-                watch = self._watched[contact.id] = before.get(contact.id) or _Watch(contact, self._tick)
+                watch = self._watched[contact.id] = before.get(contact.id) or _Watch(contact, self._step.tick)
                 # It may be back at another address.
                 watch.contact = contact
 
@@ -85,7 +84,7 @@ class Liveness:
     def is_suspect(self, peer: NodeId) -> bool:
         """Whether a watched peer has been silent for too long to rely on it."""
         watch = self._watched.get(peer)
-        return watch is not None and self._tick - watch.heard_tick >= self._config.ping_after_ticks
+        return watch is not None and self._step.tick - watch.heard_tick >= self._config.ping_after_ticks
 
     def hears(self, peer: NodeId) -> bool:
         """Whether a watched peer has spoken since it is watched, and is not dead to us."""
@@ -98,8 +97,7 @@ class Liveness:
 
     def tick(self, witnesses: list[Contact]) -> list[tuple[Contact, Fate]]:
         """Count one tick of silence, ping, ask witnesses; return new verdicts."""
-        self._tick += 1
-        config, tick = self._config, self._tick
+        config, tick = self._config, self._step.tick
         verdicts: list[tuple[Contact, Fate]] = []
         for watch in self._watched.values():
             silent = tick - watch.heard_tick
@@ -129,7 +127,7 @@ class Liveness:
 
     def _forget_old_questions(self) -> None:
         for suspect, askers in list(self._askers.items()):
-            fresh = {id_: (asker, asked) for id_, (asker, asked) in askers.items() if self._tick - asked < 8}
+            fresh = {id_: (asker, asked) for id_, (asker, asked) in askers.items() if self._step.tick - asked < 8}
             if fresh:
                 self._askers[suspect] = fresh
             else:
@@ -147,13 +145,13 @@ class Liveness:
             self._step.send(peer, WitnessResponse(ask.suspect.id))
             return
         watch = self._watched.get(ask.suspect.id)
-        if watch is not None and watch.fate is None and self._tick - watch.heard_tick < 1:
+        if watch is not None and watch.fate is None and self._step.tick - watch.heard_tick < 1:
             self._step.send(peer, WitnessResponse(ask.suspect.id))
             return
-        self._askers.setdefault(ask.suspect.id, {})[peer.id] = (peer, self._tick)
+        self._askers.setdefault(ask.suspect.id, {})[peer.id] = (peer, self._step.tick)
         self._step.send(ask.suspect, Ping())
 
     def on_witness_response(self, _: Contact, say: WitnessResponse) -> None:
         watch = self._watched.get(say.suspect)
         if watch is not None:
-            watch.witnessed_tick = self._tick
+            watch.witnessed_tick = self._step.tick

@@ -24,7 +24,6 @@ class Lookups:
         self._step = step
         self._config = config
         self._ring = ring
-        self._tick = 0
         self._number = 0
         self._finger = 0
         self._merge = 0
@@ -35,7 +34,7 @@ class Lookups:
         if self._ring.cluster is None:
             return
         self._number += 1
-        self._waiting[self._number] = (self._tick, then)
+        self._waiting[self._number] = (self._step.tick, then)
         lookup = Lookup(self._ring.cluster, self._number, Key(key), self._step.me, 0)
         if via is not None:
             self._step.send(via, lookup)
@@ -67,15 +66,14 @@ class Lookups:
 
     def tick(self) -> None:
         """Forget old questions, and now and then refresh a finger or probe for another ring."""
-        self._tick += 1
-        if self._waiting and self._tick % 2 == 0:
-            self._waiting = {n: w for n, w in self._waiting.items() if self._tick - w[0] <= _PATIENCE_TICKS}
+        if self._waiting and self._step.tick % 2 == 0:
+            self._waiting = {n: w for n, w in self._waiting.items() if self._step.tick - w[0] <= _PATIENCE_TICKS}
         ring = self._ring
         if not ring.is_joined or ring.is_small:
             return
-        if self._tick % self._config.finger_every_ticks == 0:
+        if self._step.tick % self._config.finger_every_ticks == 0:
             self._refresh_finger()
-        if self._tick % self._config.merge_every_ticks == 0:
+        if self._step.tick % self._config.merge_every_ticks == 0:
             self._probe_for_other_ring()
 
     def _refresh_finger(self) -> None:

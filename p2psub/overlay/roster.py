@@ -32,7 +32,6 @@ class Roster:
     def __init__(self, step: Step, config: ClusterConfig) -> None:
         self._step = step
         self._config = config
-        self._tick = 0
         self._seen: dict[NodeId, int] = {}
         self._seen_min = 1
         self._restarted_tick = 0
@@ -45,15 +44,15 @@ class Roster:
         `seen_min` is for one who has forgotten its cluster: it must assume that there were so many.
         """
         self.members, self.candidates = {}, []
-        self._seen.update({contact.id: self._tick for contact in known})
-        self._seen_min, self._restarted_tick = seen_min, self._tick
+        self._seen.update({contact.id: self._step.tick for contact in known})
+        self._seen_min, self._restarted_tick = seen_min, self._step.tick
 
     def note(self, peer: Contact, heartbeat: Heartbeat) -> bool:
         """Note a report; True if the member is new, or is back in a new incarnation."""
         before = self.members.get(peer.id)
         is_new = before is None or before.heartbeat.incarnation != heartbeat.incarnation
         self.members[peer.id] = Member(peer, heartbeat)
-        self._seen[peer.id] = self._tick
+        self._seen[peer.id] = self._step.tick
         return is_new
 
     def drop(self, member: NodeId) -> None:
@@ -71,11 +70,10 @@ class Roster:
         self.discount(member)
 
     def tick(self) -> None:
-        self._tick += 1
-        if self._tick % 100 == 0:
-            oldest = self._tick - self._config.seen_ticks
+        if self._step.tick % 100 == 0:
+            oldest = self._step.tick - self._config.seen_ticks
             self._seen = {node: tick for node, tick in self._seen.items() if tick >= oldest}
-        if self._tick % 4 == 0:
+        if self._step.tick % 4 == 0:
             self._rank()
 
     def _rank(self) -> None:
@@ -97,13 +95,13 @@ class Roster:
     def seen(self) -> int:
         """Members seen lately, alive or not, ourselves included."""
         seen = len(self._seen) + (self._step.me.id not in self._seen)
-        is_recent = self._tick - self._restarted_tick < self._config.seen_ticks
+        is_recent = self._step.tick - self._restarted_tick < self._config.seen_ticks
         return max(seen, self._seen_min) if is_recent else seen
 
     @property
     def hears_nobody(self) -> bool:
         """Whether there were other members lately, and none of them reports."""
-        return not self.members and self.seen > 1 and self._tick - self._restarted_tick > _REPORTING_TICKS
+        return not self.members and self.seen > 1 and self._step.tick - self._restarted_tick > _REPORTING_TICKS
 
     def contacts(self) -> list[Contact]:
         return [member.contact for member in self.members.values()]

@@ -56,7 +56,6 @@ class Matchmaker:
         self._match_index = match_index
         self._shards = shards
         self._matched = matched
-        self._tick = 0
         self._gathering: dict[EventId, Gathering] = {}
         self.cluster: ClusterId | None = None
 
@@ -67,7 +66,7 @@ class Matchmaker:
         """Find everybody who wants the event, then call `matched`."""
         event = timed.event
         shards = {shard: None for shard in range(self._config.shards) if not self._shards.has(shard)}
-        gathering = Gathering(timed, publisher, self._step.now, self._tick, shards)
+        gathering = Gathering(timed, publisher, self._step.now, self._step.tick, shards)
         self._gathering[event.id] = gathering
         gathering.claims.append(self._arc_lease.claims)
         gathering.matches.update(dict.fromkeys(self._match_index.match(event.key, event)))
@@ -116,12 +115,11 @@ class Matchmaker:
 
     def tick(self) -> None:
         """Ask again; give up what is no longer ours, whose publisher will find the new owner."""
-        self._tick += 1
         for id_, gathering in list(self._gathering.items()):
             if not self._arc_lease.serves(gathering.timed.event.key):
                 del self._gathering[id_]
-            elif self._tick - gathering.asked_tick >= 2:
-                gathering.asked_tick = self._tick
+            elif self._step.tick - gathering.asked_tick >= 2:
+                gathering.asked_tick = self._step.tick
                 for shard in list(gathering.shards):
                     self._ask(gathering, shard)
                 self._finish_if_whole(gathering)

@@ -100,7 +100,6 @@ class OwedEvents:
         self._is_finished = is_finished
         self._finish = finish
         self._copied = copied
-        self._tick = 0
         self._table: TableVersion | None = None
         self._released: dict[NodeId, tuple[Contact, list[OwedEventId]]] = {}
         self.held: dict[OwedEventId, HeldEvent] = {}
@@ -162,7 +161,7 @@ class OwedEvents:
         Most events owe nothing any more before a tick has passed. Only what lives longer, or lacks a copy by then, is
         worth the rest of its holders.
         """
-        held.kept_tick = self._tick + _SPARE_TICKS - self._config.retry_ticks
+        held.kept_tick = self._step.tick + _SPARE_TICKS - self._config.retry_ticks
         held.asked = {}
         needed = self._arc_lease.required_copies(self._config.copies) - 1
         for contact in self._missing_holders(held)[:needed]:
@@ -208,7 +207,7 @@ class OwedEvents:
                 held = self.take(owed_event, Kind.COPY)
             else:
                 self._unite(held, owed_event)
-            held.told_by, held.kept_tick, held.look_tick = peer.id, self._tick, 0
+            held.told_by, held.kept_tick, held.look_tick = peer.id, self._step.tick, 0
             taken.append(owed_event.id)
         if finished:
             self._step.send(peer, Discharged(keep.cluster, tuple(finished)))
@@ -263,10 +262,9 @@ class OwedEvents:
 
     def tick(self) -> None:
         """See that everything held is where it belongs."""
-        self._tick += 1
-        if self._tick % 2 == 0:
+        if self._step.tick % 2 == 0:
             self._tell_discharged()
-        if self._tick % _ERASE_EVERY_TICKS == 0:
+        if self._step.tick % _ERASE_EVERY_TICKS == 0:
             self._step.erase_now()
         if self._arc_lease.version != self._table:
             self._table = self._arc_lease.version
@@ -275,7 +273,7 @@ class OwedEvents:
                 held.held_by = {me: None} if me in held.held_by else {}
                 held.told_by, held.kept_tick, held.look_tick = None, -1_000, 0
         asks: dict[NodeId, tuple[Contact, list[HeldEvent]]] = {}
-        tick = self._tick
+        tick = self._step.tick
         for held in [held for held in self.held.values() if held.look_tick <= tick]:
             for contact in self._due(held):
                 asks.setdefault(contact.id, (contact, []))[1].append(held)
@@ -299,10 +297,10 @@ class OwedEvents:
             self._let_go(held.owed_event.id)
             return []
         patience = _STALE_TICKS if is_known_there and owner.id != me else self._config.retry_ticks
-        if self._tick < held.kept_tick + patience:
+        if self._step.tick < held.kept_tick + patience:
             held.look_tick = held.kept_tick + patience
             return []
-        held.kept_tick, held.look_tick = self._tick, self._tick + patience
+        held.kept_tick, held.look_tick = self._step.tick, self._step.tick + patience
         return self._missing_holders(held) if owner.id == me else [owner]
 
     def _is_holder(self, held: HeldEvent) -> bool:

@@ -64,7 +64,6 @@ class TopicOwner:
         self._permits = permits
         self._sealer = sealer
         self._contact_of = contact_of
-        self._tick = 0
         self._attempt = 0
         self._finished: dict[OwedEventId, None] = {}
         self._outcomes: dict[EventId, PublishOutcome] = {}
@@ -159,7 +158,7 @@ class TopicOwner:
         self.owed_events.record_store(held)
         held.dispatches += 1
         patience = self._config.redeliver_ticks * min(held.dispatches, _BACKOFF_MAX)
-        held.due_tick = self._tick + patience
+        held.due_tick = self._step.tick + patience
         if not held.owed:
             self.finish(held)
             return
@@ -208,7 +207,7 @@ class TopicOwner:
         for held in self.owed_events.all_of_event(event):
             for id_, outcome in outcomes:
                 if outcome is Outcome.DEFERRED:
-                    held.due_tick = min(held.due_tick, self._tick + self._config.retry_ticks)
+                    held.due_tick = min(held.due_tick, self._step.tick + self._config.retry_ticks)
                 elif held.owed.pop(id_, None) is not None:
                     self._step.record(Kind.OUTCOME, event=event, subscription=id_, reason=outcome.value)
             if not held.owed and self._arc_lease.is_mine(held.key) and self._has_copies(held):
@@ -244,12 +243,11 @@ class TopicOwner:
 
     def tick(self) -> None:
         """Pay again what is still owed; give up what is older than the horizon; forget old ids."""
-        self._tick += 1
-        due = [held for held in self.owed_events.held.values() if held.due_tick <= self._tick or not held.owed]
+        due = [held for held in self.owed_events.held.values() if held.due_tick <= self._step.tick or not held.owed]
         for held in due:
             if self._arc_lease.is_mine(held.key) and self._has_copies(held):
                 self._tend(held)
-        if self._tick % _SPOOL_EVERY_TICKS == 0:
+        if self._step.tick % _SPOOL_EVERY_TICKS == 0:
             mine = [held for held in self.owed_events.held.values() if self._arc_lease.is_mine(held.key)]
             for held, id_ in self._spool.overflow(mine):
                 self._settle(held.owed_event.id.event, ((id_, Outcome.SPOOL_FULL),))

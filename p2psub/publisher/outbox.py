@@ -70,7 +70,6 @@ class Outbox:
         self._advertisements = advertisements
         self._stream = stream
         self._fresh: list[_Waiting] = []
-        self._tick = 0
         self._sequence = 0
         self._outbox: dict[EventId, _Waiting] = {}
 
@@ -102,7 +101,7 @@ class Outbox:
             self._step.record(Kind.DROP, event=event.id, reason=refusal)
             self._step.effects.append(Reply(number, (PublishOutcome(event.id, 0, 0, refusal),)))
             return
-        waiting = self._outbox[event.id] = _Waiting(event, event.key, number, self._step.now, self._tick)
+        waiting = self._outbox[event.id] = _Waiting(event, event.key, number, self._step.now, self._step.tick)
         self._fresh.append(waiting)
 
     def _refusal(self, event: Event) -> str | None:
@@ -134,12 +133,12 @@ class Outbox:
                 waiting.event = msgspec.structs.replace(waiting.event, seal=seal)
 
     def _send(self, waiting: _Waiting, owner: Contact) -> None:
-        waiting.sent_tick = self._tick
+        waiting.sent_tick = self._step.tick
         age = Micros(self._step.now - waiting.born_us)
         self._step.send(owner, Publish(Timed(waiting.event, age)))
 
     def _look_up(self, waiting: _Waiting) -> None:
-        waiting.sent_tick = self._tick
+        waiting.sent_tick = self._step.tick
         self._lookups.start(waiting.key, lambda found: self._send_to_found(waiting, found))
 
     def _send_to_found(self, waiting: _Waiting, found: Found) -> None:
@@ -171,8 +170,7 @@ class Outbox:
 
     def tick(self) -> None:
         """Try again what was not acknowledged; a silent owner may have been replaced, so it is looked up."""
-        self._tick += 1
         for waiting in list(self._outbox.values()):
             waiting.redirects = 0
-            if self._tick - waiting.sent_tick >= self._config.retry_ticks:
+            if self._step.tick - waiting.sent_tick >= self._config.retry_ticks:
                 self._look_up(waiting)

@@ -48,7 +48,6 @@ class Routing:
         self._directory = directory
         self._election = election
         self._contact_of = contact_of
-        self._tick = 0
         self._arriving: dict[EventId, dict[CastId, _Arriving]] = {}
         self.casts: Casts
 
@@ -82,7 +81,7 @@ class Routing:
         """Our cluster's part: hand the event to its subscribers here."""
         event = payload.timed.event
         wanted = [s for cluster, _, subs in payload.targets if cluster == self._election.cluster for s in subs]
-        arriving = _Arriving({}, {}, self._tick, self._tick)
+        arriving = _Arriving({}, {}, self._step.tick, self._step.tick)
         by_peer: dict[NodeId, list[SubscriptionId]] = {}
         for id_ in wanted:
             known = self._changes.current(id_)
@@ -122,12 +121,11 @@ class Routing:
 
     def tick(self) -> None:
         """Repeat to peers that have not answered; answer for those who have when patience ends."""
-        self._tick += 1
         open_casts = [(event, cast, arriving) for event, by in self._arriving.items() for cast, arriving in by.items()]
         for event, cast, arriving in open_casts:
-            if self._tick - arriving.arrived_tick >= _PATIENCE_TICKS:
+            if self._step.tick - arriving.arrived_tick >= _PATIENCE_TICKS:
                 self._finish(event, cast)
-            elif self._tick - arriving.sent_tick >= 2:
-                arriving.sent_tick = self._tick
+            elif self._step.tick - arriving.sent_tick >= 2:
+                arriving.sent_tick = self._step.tick
                 for contact, deliver in arriving.waiting.values():
                     self._step.send(contact, deliver)

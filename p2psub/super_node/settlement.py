@@ -82,7 +82,6 @@ class Settlement:
         self._directory = directory
         self._permits = permits
         self._leases = leases
-        self._tick = 0
         self._settling: dict[ChangeNumber, _Settling] = {}
         self._settled_ahead: dict[LogId, dict[int, None]] = {}
         self._held: dict[NodeId, dict[LogId, int]] = {}
@@ -132,7 +131,7 @@ class Settlement:
             own = self._own.get(record.id)
             if own is None:
                 # Numbered in a term before ours: whether every cluster has it must be found out again.
-                self._own[record.id] = _Own(known, peer, self._tick)
+                self._own[record.id] = _Own(known, peer, self._step.tick)
             elif own.status is not None:
                 own.peer = peer
                 self._say(peer, record, own.status, own.unreached)
@@ -150,7 +149,7 @@ class Settlement:
         else:
             self._step.record(Kind.NUMBER, number=number, advertised=record)
         self.learn(change)
-        self._own[record.id] = _Own(change, peer, self._tick)
+        self._own[record.id] = _Own(change, peer, self._step.tick)
 
     def end_older(self, peer: Contact, incarnation: int) -> None:
         """A member is back in a new incarnation: end what the old one declared."""
@@ -240,7 +239,7 @@ class Settlement:
     def _store(self, entry: _Settling) -> None:
         grants = self.grants
         assert grants is not None
-        entry.sent_tick = self._tick
+        entry.sent_tick = self._step.tick
         for owner in self._lacking(entry):
             store = StoreChange(grants.cluster, grants.epoch, entry.change, grants.next_version)
             self._step.send(owner, store)
@@ -323,12 +322,12 @@ class Settlement:
 
     def _cast_what_is_held(self) -> None:
         for own in [own for own in self._own.values() if own.status is not VerdictStatus.STABLE]:
-            is_due = own.cast is None or self._tick - own.cast_tick >= self._config.cube.recast_after_ticks
+            is_due = own.cast is None or self._step.tick - own.cast_tick >= self._config.cube.recast_after_ticks
             if is_due and self._is_held(own.change.number):
                 self._cast(own)
 
     def _cast(self, own: _Own) -> None:
-        own.cast_tick = self._tick
+        own.cast_tick = self._step.tick
         own.cast = self.casts.start(ChangePayload(own.change), lambda summary, whole: self._cast_done(own, summary))
 
     def _cast_done(self, own: _Own, summary: Summary) -> None:
@@ -354,29 +353,31 @@ class Settlement:
 
     def tick(self) -> None:
         """Repeat what was not answered; tell `accepted` when the full answer is late; end what nobody renews."""
-        self._tick += 1
-        self._leases.tick()
         if self.grants is None:
             return
-        if self._tick % _RESEND_TICKS == 0:
+        if self._step.tick % _RESEND_TICKS == 0:
             self._stream()
         for entry in list(self._settling.values()):
-            if self._tick - entry.sent_tick >= _RESEND_TICKS:
+            if self._step.tick - entry.sent_tick >= _RESEND_TICKS:
                 self._store(entry)
             self._settle_if_stored(entry)
         self._cast_what_is_held()
         for id_, own in list(self._own.items()):
             self._tend(id_, own)
-        if self._tick % 10 == 0 and self.is_complete:
+        if self._step.tick % 10 == 0 and self.is_complete:
             self._end_what_nobody_renews()
 
     def _tend(self, id_: SubscriptionId, own: _Own) -> None:
         cube = self._config.cube
         if own.status is VerdictStatus.STABLE:
-            if self._tick - own.asked_tick > cube.remember_ticks:
+            if self._step.tick - own.asked_tick > cube.remember_ticks:
                 del self._own[id_]
             return
-        if own.status is None and own.cast is not None and self._tick - own.asked_tick >= cube.accepted_after_ticks:
+        if (
+            own.status is None
+            and own.cast is not None
+            and self._step.tick - own.asked_tick >= cube.accepted_after_ticks
+        ):
             progress = self.casts.progress(own.cast)
             assert isinstance(progress, ChangeSummary)
             self._conclude(own, VerdictStatus.ACCEPTED, self._unreached(progress))

@@ -42,7 +42,6 @@ class SubscriberLeases:
         self._step = step
         self._config = config
         self._changes = changes
-        self._tick = 0
         self._heard_tick: dict[NodeId, int] = {}
         self._met: dict[NodeId, None] = {}
         self._lapses: dict[NodeId, dict[SubscriptionId, _Lapse]] = {}
@@ -52,20 +51,17 @@ class SubscriberLeases:
 
         Whoever is in that table was heard until the end of it, and told what there was to tell.
         """
-        self._heard_tick = {record.id.node: self._tick for record in self._changes.active()}
+        self._heard_tick = {record.id.node: self._step.tick for record in self._changes.active()}
         self._met = {} if last is None else {owner.id: None for owner in last.owners}
         # We report to nobody.
         for id_ in self._changes.ended_of(self._step.me.id, self._step.incarnation):
             self.doubt(id_)
 
-    def tick(self) -> None:
-        self._tick += 1
-
     def run_out(self, cluster: ClusterId) -> list[Declaration]:
         """What is declared in a cluster by peers that were not heard for a lease; we ourselves need none."""
         declared = [r for r in self._changes.active() if r.cluster == cluster and r.id.node != self._step.me.id]
-        oldest = self._tick - self._config.subscriber_lease_ticks
-        return [record for record in declared if self._heard_tick.setdefault(record.id.node, self._tick) < oldest]
+        oldest = self._step.tick - self._config.subscriber_lease_ticks
+        return [record for record in declared if self._heard_tick.setdefault(record.id.node, self._step.tick) < oldest]
 
     def learn(self, change: Change, term: LogId, table: Table | None = None) -> None:
         """Learn a change as super-node of `term`; or as its heir, who is given the table of it.
@@ -83,7 +79,7 @@ class SubscriberLeases:
                 self.doubt(record.id)
         elif is_foreign:
             # Its peer was heard where it was numbered, and needs time to find us.
-            self._heard_tick[record.id.node] = self._tick
+            self._heard_tick[record.id.node] = self._step.tick
 
     def doubt(self, id_: SubscriptionId) -> None:
         """A declaration was ended, perhaps without its peer's word; unless that is an old story."""
@@ -98,7 +94,7 @@ class SubscriberLeases:
 
     def heard(self, peer: Contact, incarnation: int) -> None:
         """A member reported: its leases run on, and it hears of what ended without it."""
-        self._heard_tick[peer.id] = self._tick
+        self._heard_tick[peer.id] = self._step.tick
         if peer.id not in self._met:
             # Away when our term began: what an earlier one ended meanwhile it may not know.
             self._met[peer.id] = None

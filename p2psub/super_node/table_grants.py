@@ -59,7 +59,6 @@ class TableGrants:
     _n: int = 0
     _older: list[tuple[Table, Micros]] = field(default_factory=list)
     _indexed: dict[NodeId, int] = field(default_factory=dict)
-    _tick: int = 0
     _digest: bytes | None = None
     _claims: Vector | None = None
 
@@ -103,14 +102,13 @@ class TableGrants:
 
     def tick(self) -> bool:
         """Follow the roster; True when a new table has just come into force."""
-        self._tick += 1
         now = self.step.now
         self._older = [(table, until) for table, until in self._older if now < until]
         standing = self._next.table if self._next is not None else self.table
         owners = tuple(self.roster.owners())
         if standing is None or standing.owners != owners or standing.seen != self.roster.seen or self._has_stranger():
             self._begin(owners)
-        if self._next is not None and self._tick - self._next.sent_tick >= _RESEND_TICKS:
+        if self._next is not None and self.step.tick - self._next.sent_tick >= _RESEND_TICKS:
             self._transfer()
         return self._commit_if_held()
 
@@ -127,7 +125,7 @@ class TableGrants:
         waiting = {c.id: c for c in owners if self._needs_index(c.id, incarnations[c.id], table)}
         # Only if every owner gets its index anew does the whole change set count as held by them all.
         vector = dict(self.changes.vector) if len(waiting) == len(owners) else {}
-        self._next = _Next(table, vector, waiting, incarnations, 0, self._tick - _RESEND_TICKS)
+        self._next = _Next(table, vector, waiting, incarnations, 0, self.step.tick - _RESEND_TICKS)
 
     def _needs_index(self, node: NodeId, incarnation: int, table: Table) -> bool:
         if self.table is None or self._indexed.get(node) != incarnation:
@@ -137,7 +135,7 @@ class TableGrants:
     def _transfer(self) -> None:
         under_way = self._next
         assert under_way is not None
-        under_way.sent_tick = self._tick
+        under_way.sent_tick = self.step.tick
         under_way.attempt += 1
         for contact in under_way.waiting.values():
             start = under_way.table.arc_start_of(contact.id)

@@ -176,6 +176,7 @@ def make_durable(step: Step) -> list[Effect]:
 def tick(step: Step, ticking: Callable[[], object], count: int = 1) -> None:
     """Let ticks pass at a core, with the time that belongs to them."""
     for _ in range(count):
+        step.tick += 1
         step.now = Micros(step.now + TICK_US)
         ticking()
 

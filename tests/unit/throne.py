@@ -56,6 +56,7 @@ class Throne:
     def rank(self, *members: int) -> None:
         """Let the roster rank its candidates."""
         for _ in range(4):
+            self.step.tick += 1
             self.cores.roster.tick()
         assert self.cores.roster.candidates == [at(place) for place in sorted(members)[: CONFIG.cluster.candidates]]
 
@@ -81,6 +82,7 @@ class Throne:
         """Let ticks of the term pass; who has reported goes on to be heard."""
         for _ in range(count):
             self.step.now = type(self.step.now)(self.step.now + CONFIG.tick_us)
+            self.step.tick += 1
             self.grants.tick()
             self.cores.settlement.tick()
             self.cores.cube.tick()

@@ -73,6 +73,7 @@ class Bench:
         """Pronounce super-nodes dead."""
         self.liveness.watch_only([ruler_of(prefix) for prefix in prefixes])
         for _ in range(CONFIG.liveness.unreachable_after_ticks):
+            self.step.tick += 1
             self.liveness.tick([])
         assert all(self.liveness.is_dead(ruler_of(prefix).id) for prefix in prefixes)
         sent(self.step)

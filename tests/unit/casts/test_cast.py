@@ -168,7 +168,8 @@ def test_half_in_custody_is_not_repeated_however_slow_the_answer() -> None:
     sent(bench.step)
     for holder, half in (("10", "1"), ("01", "01")):
         bench.casts.on_custody(ruler_of(holder), Custody(cast, Prefix(half)))
-    tick(bench.step, bench.casts.tick, CONFIG.cube.cast_ticks_max - 1)
+    dying_ticks = CONFIG.liveness.unreachable_after_ticks
+    tick(bench.step, bench.casts.tick, CONFIG.cube.cast_ticks_max - 1 - dying_ticks)
     assert sent(bench.step) == []
     bench.kill("10")
     tick(bench.step, bench.casts.tick)

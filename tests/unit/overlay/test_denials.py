@@ -113,12 +113,15 @@ def test_the_source_is_asked_every_minute() -> None:
     ann.denials.link_up(at(3))
     ann.denials.link_lost(node_at(3))
     for _ in range(ASK_EVERY_TICKS - 1):
+        ann.step.tick += 1
         ann.denials.tick()
     assert sent(ann.step) == []
+    ann.step.tick += 1
     ann.denials.tick()
     assert sent(ann.step) == [(at(200), DenyOffer(0))]
     ann.denials.learn(OLD)
     assert sent(ann.step) == [(at(2), DenyOffer(5))]
     for _ in range(ASK_EVERY_TICKS):
+        ann.step.tick += 1
         ann.denials.tick()
     assert sent(ann.step) == [(at(200), DenyOffer(5)), (at(2), DenyOffer(5))]

@@ -43,6 +43,7 @@ class Seat:
         """Pronounce another super-node dead."""
         self.liveness.watch_only([at(place)])
         for _ in range(CONFIG.liveness.unreachable_after_ticks):
+            self.step.tick += 1
             self.liveness.tick([])
 
     def prefixes(self) -> dict[str, str]:

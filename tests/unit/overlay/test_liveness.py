@@ -23,6 +23,7 @@ class Watch:
         """Let ticks pass in which only some are heard; the verdicts."""
         verdicts = []
         for _ in range(count):
+            self.step.tick += 1
             verdicts += self.core.tick([WITNESS, OTHER])
             for contact in hear:
                 self.core.heard(contact.id)

@@ -76,6 +76,7 @@ def test_answer_is_used_once_and_only_for_its_question() -> None:
     peer.lookups.on_found(at(20), found)
     assert answers == [found]
     for _ in range(6):
+        peer.step.tick += 1
         peer.lookups.tick()
     peer.lookups.on_found(at(20), Found(CLUSTER, second.number, at(20), (at(30),), 1))
     assert answers == [found]
@@ -97,6 +98,7 @@ def test_fingers_are_refreshed_one_after_the_other() -> None:
     exchange = Exchange([0, 64, 128, 130, 192])
     peer = exchange.peers[node_at(0)]
     for _ in range(CONFIG.ring.fingers * CONFIG.ring.finger_every_ticks):
+        peer.step.tick += 1
         peer.lookups.tick()
         exchange.deliver()
     fingers = {n: contact.id[0] for n, contact in peer.ring.fingers.items()}
@@ -108,6 +110,7 @@ def test_probe_asks_remembered_contacts_in_turn() -> None:
     peer = member(10, [20, 30, 40])
     probed: list[NodeId] = []
     for _ in range(3 * CONFIG.ring.merge_every_ticks):
+        peer.step.tick += 1
         peer.lookups.tick()
         probed += [to.id for to, message in sent_of(peer.step, Lookup) if message.key == key_at(10)]
     assert sorted(probed) == [node_at(20), node_at(30), node_at(40)]
@@ -117,6 +120,7 @@ def test_probe_that_finds_somebody_closer_asks_him() -> None:
     """The answer names a member of the other ring between us and our successor; it must speak for itself."""
     peer = member(10, [20, 30, 40])
     for _ in range(CONFIG.ring.merge_every_ticks):
+        peer.step.tick += 1
         peer.lookups.tick()
     ((to, probe),) = sent_of(peer.step, Lookup)
     peer.lookups.on_found(to, Found(CLUSTER, probe.number, at(5), (at(12), at(20)), 1))

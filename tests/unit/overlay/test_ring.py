@@ -32,6 +32,7 @@ class Member:
         """Pronounce members dead."""
         self.liveness.watch_only(contacts(*places))
         for _ in range(CONFIG.liveness.unreachable_after_ticks):
+            self.step.tick += 1
             self.liveness.tick([])
         sent(self.step)
 

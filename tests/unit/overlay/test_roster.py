@@ -18,6 +18,7 @@ def roster_of(*places: int, scores: dict[int, float] | None = None) -> Roster:
 def rank(roster: Roster) -> None:
     """Let the ranking take place."""
     for _ in range(4):
+        roster._step.tick += 1
         roster.tick()
 
 
@@ -89,10 +90,12 @@ def test_members_count_as_seen_for_a_while_and_not_for_ever() -> None:
     roster = roster_of(20, 30)
     roster.drop(node_at(20))
     for _ in range(CONFIG.cluster.seen_ticks - 10):
+        roster._step.tick += 1
         roster.tick()
     assert roster.seen == 3
     roster.note(*report_of(30))
     for _ in range(200):
+        roster._step.tick += 1
         roster.tick()
     assert roster.seen == 2
 
@@ -134,6 +137,7 @@ def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
     roster.restart([at(20), at(100)])
     heard = []
     for _ in range(10):
+        roster._step.tick += 1
         roster.tick()
         heard.append(roster.hears_nobody)
     assert heard == [False] * 8 + [True] * 2

@@ -131,6 +131,7 @@ def test_event_is_given_up_when_the_key_is_no_longer_ours() -> None:
     asking, event = Asking(), event_of(TOPIC)
     asking.gather(event)
     asking.step.now = Micros(CONFIG.cluster.lease_ticks * TICK_US)
+    asking.step.tick += 1
     asking.core.tick()
     assert event.id not in asking.core
     asking.say(event, 0)

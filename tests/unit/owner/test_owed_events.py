@@ -62,6 +62,7 @@ def kept(*owed_events: OwedEvent) -> CopyStored:
 def holding(place: int, owed_event: OwedEvent, table: Table = TABLE, told_by: int = 32) -> Cores:
     """A member that holds an owed event durably."""
     cores = member_at(place, table)
+    cores.step.tick += 1
     cores.owed_events.tick()
     cores.owed_events.on_store_copy(at(told_by), keep(owed_event))
     make_durable(cores.step)

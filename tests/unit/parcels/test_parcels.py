@@ -91,6 +91,7 @@ def test_event_takes_two_hops_and_each_of_them_once() -> None:
     assert ring.handed_over() == {PINNED.id: [1]}
     for cores in ring.members.values():
         cores.step.now = Micros(cores.step.now + 20 * TICK_US)
+        cores.step.tick += 1
         cores.outbox.tick()
         cores.topic_owner.tick()
         cores.owed_events.tick()

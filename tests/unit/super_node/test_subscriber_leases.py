@@ -61,7 +61,7 @@ class Keeper:
 
     def tick(self, count: int) -> None:
         for _ in range(count):
-            self.core.tick()
+            self.step.tick += 1
 
 
 def wanted(sequence: int = 1, subscriber: int = 8) -> Subscription:

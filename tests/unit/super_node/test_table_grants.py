@@ -57,6 +57,7 @@ def hold(grants: TableGrants, *places: int, n: int = 1) -> bool:
 def in_force(*members: int, records: list[Subscription] | None = None) -> TableGrants:
     """A term whose first table is in force, with nothing on its way."""
     grants = grants_of(*members, records=records)
+    grants.step.tick += 1
     grants.tick()
     assert hold(grants, 1, *members)
     forget_sends(grants.step)
@@ -82,6 +83,7 @@ def confirmers(grants: TableGrants, key: Key) -> set[int]:
 def test_table_comes_into_force_when_the_last_member_holds_its_index() -> None:
     """Every owner gets its arc's index; the table stands only after every one of them said so."""
     grants = grants_of(64, 128)
+    grants.step.tick += 1
     assert not grants.tick()
     version = TableVersion(REIGN, 1)
     assert sent(grants.step) == [
@@ -103,6 +105,7 @@ def test_transfer_holds_the_active_subscriptions_of_the_arc_and_no_others() -> N
     ended = subscription_of(on_topic(topic_in(1, 64)), 2, version=2, is_active=False)
     elsewhere = subscription_of(on_topic(topic_in(64, 128)), 7)
     grants = grants_of(64, 128, records=[*inside, ended, elsewhere], batch=2)
+    grants.step.tick += 1
     grants.tick()
     parts = [transfer for to, transfer in sent_of(grants.step, IndexTransfer) if to == at(64)]
     assert [(part.part, part.parts) for part in parts] == [(0, 2), (1, 2)]
@@ -116,6 +119,7 @@ def test_transfer_of_heavy_filters_goes_in_parts_that_fit() -> None:
     heavy = (Predicate("topic", Operator.EQUAL, topic), Predicate("a", Operator.EQUAL, "x" * 60_000))
     records = [subscription_of(Filter((heavy,)), n) for n in range(1, 11)]
     grants = grants_of(64, 128, records=records)
+    grants.step.tick += 1
     grants.tick()
     parts = [transfer for to, transfer in sent_of(grants.step, IndexTransfer) if to == at(64)]
     assert [(part.part, part.parts, len(part.changes)) for part in parts] == [(0, 3, 4), (1, 3, 4), (2, 3, 2)]
@@ -140,6 +144,7 @@ def test_both_owners_confirm_while_a_table_is_under_way() -> None:
     grants = in_force(128)
     grants.roster.note(*report_of(64))
     assert confirmers(grants, key_in(1, 64)) == {128}
+    grants.step.tick += 1
     grants.tick()
     assert confirmers(grants, key_in(1, 64)) == {64, 128}
     assert confirmers(grants, key_in(64, 128)) == {128}
@@ -149,6 +154,7 @@ def test_old_owner_confirms_until_it_obeys_the_new_table() -> None:
     """A new table does not end the old owner's lease; only its own report of a newer table does."""
     grants = in_force(128)
     grants.roster.note(*report_of(64))
+    grants.step.tick += 1
     grants.tick()
     assert hold(grants, 64, 128, n=2)
     assert confirmers(grants, key_in(1, 64)) == {64, 128}
@@ -162,6 +168,7 @@ def test_old_owner_that_is_gone_confirms_until_its_lease_has_run_out() -> None:
     """It may be cut off and serve on: nobody may forget it before its lease ends."""
     grants = in_force(64, 128)
     grants.roster.drop(node_at(64))
+    grants.step.tick += 1
     grants.tick()
     assert hold(grants, 128, n=2)
     lease_us = CONFIG.cluster.lease_ticks * TICK_US
@@ -177,6 +184,7 @@ def test_restarted_member_is_entitled_to_nothing_until_it_has_its_index_again() 
     assert grants.is_entitled(node_at(64), 1)
     grants.roster.note(*report_of(64, incarnation=2))
     assert not grants.is_entitled(node_at(64), 2)
+    grants.step.tick += 1
     grants.tick()
     transfer = IndexTransfer(CLUSTER, TableVersion(REIGN, 2), node_at(1), 1, 0, 1, ())
     assert sent(grants.step) == [(at(64), transfer)]
@@ -189,6 +197,7 @@ def test_member_that_says_it_lacks_its_index_gets_a_new_table() -> None:
     """Whatever it confirmed before, what it says now counts."""
     grants = in_force(64)
     grants.forget_index(node_at(64))
+    grants.step.tick += 1
     grants.tick()
     assert [to for to, _ in sent_of(grants.step, IndexTransfer)] == [at(64)]
     assert not grants.is_entitled(node_at(64), 1)
@@ -197,8 +206,10 @@ def test_member_that_says_it_lacks_its_index_gets_a_new_table() -> None:
 def test_word_on_an_overtaken_table_does_not_count() -> None:
     """The arc may be another by now."""
     grants = grants_of(64)
+    grants.step.tick += 1
     grants.tick()
     grants.roster.note(*report_of(32))
+    grants.step.tick += 1
     grants.tick()
     assert not hold(grants, 1, 64, n=1)
     assert not hold(grants, 32, n=2)
@@ -214,6 +225,7 @@ def test_whole_change_set_is_claimed_only_if_every_owner_got_its_index_anew() ->
     assert first.vector == {stream: 1}
     first.changes.add(change_of(subscription_of(on_topic("x"), 2), 2))
     first.roster.note(*report_of(32))
+    first.step.tick += 1
     first.tick()
     assert hold(first, 32, 64, n=2)
     assert first.vector == {stream: 1}
@@ -223,6 +235,7 @@ def test_seen_members_stay_in_the_table_when_they_are_gone() -> None:
     """The bar for copies does not fall with a death."""
     grants = in_force(64, 128)
     grants.roster.drop(node_at(64))
+    grants.step.tick += 1
     grants.tick()
     assert hold(grants, 1, 128, n=2)
     assert grants.table is not None
