@@ -32,7 +32,7 @@ def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
     look_up = Outbox._look_up
 
     def renamed(self: Outbox, waiting: _Waiting) -> None:
-        if waiting.sent_tick != self._tick and waiting.event.id in self._outbox:
+        if waiting.sent_tick != self._step.tick and waiting.event.id in self._outbox:
             self._sequence += 1
             old = self._outbox.pop(waiting.event.id).event
             id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
