@@ -5,6 +5,9 @@ Exit codes: 0 fine, 1 bad configuration or refused, 2 bad usage, 3 a promise was
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
 import typer
 
 from p2psub.cli import analyze, bench, bootstrap, config, console, demo, filters, peer, pubsub, sim, status, trace
@@ -24,6 +27,20 @@ app.add_typer(bench.app, name="bench")
 app.add_typer(trace.app, name="trace")
 
 
+def _print_version(is_asked: bool) -> None:
+    if not is_asked:
+        return
+    try:
+        print(f"p2psub {version('p2psub')}")
+    except PackageNotFoundError:
+        print("p2psub, from sources that are not installed")
+    raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Peer-to-peer content-based publish/subscribe."""
