@@ -21,10 +21,18 @@ def test_every_name_with_a_home_is_promised() -> None:
     assert sorted(p2psub._HOMES) == sorted(p2psub.__all__)
 
 
+def test_a_reader_sees_every_promised_name() -> None:
+    """`dir(p2psub)`, and so completion, shows what is not loaded yet."""
+    program = "import p2psub; print(sorted(set(p2psub.__all__) - set(dir(p2psub))))"
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert said.stdout == "[]\n"
+    assert "__doc__" in dir(p2psub)
+
+
 def test_unknown_name_is_an_attribute_error() -> None:
     """As of any module."""
     with pytest.raises(AttributeError, match="no attribute 'Broker'"):
-        p2psub.Broker  # noqa: B018
+        p2psub.Broker  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_importing_the_package_loads_no_runtime() -> None:

@@ -1,0 +1,81 @@
+"""A program that uses the whole public API and says which types it expects. It is checked, never run.
+
+A line that must not pass carries `type: ignore` with its error; where the API loses a type, the comment is unused,
+which `mypy --strict` reports.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import assert_type
+
+import p2psub
+from p2psub import (
+    ConfigError,
+    Draft,
+    Event,
+    Filter,
+    Gap,
+    Guarantee,
+    Moment,
+    Notification,
+    P2psubError,
+    Peer,
+    PeerConfig,
+    PublishOutcome,
+    Refusal,
+    SubscribeVerdict,
+    Subscription,
+    open_peer,
+)
+
+
+async def run() -> None:
+    """Open a peer, publish, subscribe."""
+    config = PeerConfig(data=Path("data"), bootstrap="127.0.0.1:7400", token=None, name="example")
+    async with open_peer(config) as peer:
+        assert_type(peer, Peer)
+        assert_type(peer.status().ready, bool)
+        await peer.wait_ready()
+        await publish(peer)
+        await subscribe(peer)
+    PeerConfig(data="data")  # type: ignore[arg-type]
+    p2psub.Broker  # type: ignore[attr-defined] # noqa: B018
+
+
+async def publish(peer: Peer) -> None:
+    """One event, and many."""
+    outcome = await peer.publish({"price": 12.5, "at": Moment(0)}, topic="quotes", guarantee=Guarantee.AT_MOST_ONCE)
+    assert_type(outcome, PublishOutcome)
+    assert_type(outcome.refused, str | None)
+    assert_type(await peer.publish_many([Draft("quotes", {"price": 3.0})]), list[PublishOutcome])
+    await peer.publish({"price": object()}, topic="quotes")  # type: ignore[dict-item]
+    await peer.publish({})  # type: ignore[call-arg]
+    await peer.publish_many(["quotes"])  # type: ignore[list-item]
+
+
+async def subscribe(peer: Peer) -> None:
+    """By text and by filter; item by item, and by batches."""
+    async with peer.subscribe("price > :least", params={"least": 10}) as quotes:
+        assert_type(quotes, Subscription)
+        assert_type(quotes.verdict, SubscribeVerdict)
+        async for item in quotes:
+            assert_type(item, Notification | Gap)
+            if isinstance(item, Gap):
+                assert_type((item.count, item.reason), tuple[int, str])
+            else:
+                assert_type(item.event, Event)
+        async for batch in quotes.batches():
+            assert_type(batch, list[Notification | Gap])
+    async with peer.subscribe(Filter(), replay=True, window=16) as everything:
+        assert_type(everything, Subscription)
+    peer.subscribe(3)  # type: ignore[arg-type]
+
+
+def explain(error: P2psubError) -> str:
+    """What to do next."""
+    if isinstance(error, ConfigError):
+        return f"{error.field}: {error.advice}"
+    if isinstance(error, Refusal):
+        return error.advice
+    return str(error)
