@@ -13,7 +13,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TOP_LEVEL = {
     ".ci",
+    ".github",
     ".gitignore",
+    ".pre-commit-config.yaml",
+    "CONTRIBUTING.md",
+    "LICENSE",
     "Makefile",
     "README.md",
     "bootstrap",

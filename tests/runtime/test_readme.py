@@ -1,4 +1,7 @@
-"""The README tells the truth: its example runs and prints what is shown, and the commands it shows can be typed."""
+"""The README tells the truth: its example runs and prints what is shown, and the commands it shows can be typed.
+
+So can those of CONTRIBUTING.md.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from tests.runtime.overlays import Bootstrap, Peer
 from tests.runtime.terminals import PATIENCE_S, ROOT, desk_in
 
 README = ROOT / "README.md"
+PAGES = [page.read_text(encoding="utf-8") for page in (README, ROOT / "CONTRIBUTING.md")]
 EXAMPLE = re.compile(r"<!-- example: peer -->\s*```python\n(?P<code>.*?)```\s*```\n(?P<output>.*?)```", re.DOTALL)
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 MENTIONED = re.compile(r"`(p2psub [^`]+)`")
@@ -84,8 +88,8 @@ def commands_in(line: str) -> Iterator[list[str]]:
         command = []
 
 
-TYPED = [words for line in lines_of(README.read_text(encoding="utf-8")) for words in commands_in(line)]
-NAMED = [shlex.split(span)[1:] for span in MENTIONED.findall(README.read_text(encoding="utf-8"))]
+TYPED = [words for page in PAGES for line in lines_of(page) for words in commands_in(line)]
+NAMED = [shlex.split(span)[1:] for page in PAGES for span in MENTIONED.findall(page)]
 
 
 @pytest.mark.parametrize("words", [*TYPED, *([*words, "--help"] for words in NAMED)], ids=" ".join)
@@ -106,7 +110,7 @@ def idle(command: Any) -> Any:
 
 def test_all_ways_in_are_shown() -> None:
     """The tests above are not blind."""
-    assert {"bootstrap", "peer", "status", "sub", "pub", "console"} <= {words[0] for words in TYPED}
+    assert {"bootstrap", "peer", "status", "sub", "pub", "console", "sim", "trace"} <= {words[0] for words in TYPED}
     assert {"--data", "--filter", "--token"} <= {word for words in TYPED for word in words}
 
 
