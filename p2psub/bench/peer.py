@@ -29,13 +29,10 @@ from p2psub.bench.orders import (
 from p2psub.bench.profiles import Notes
 from p2psub.bench.taking import take
 from p2psub.model.content import Draft
-from p2psub.model.outcomes import VerdictStatus
 from p2psub.runtime.garbage import spare_the_collector
 from p2psub.runtime.host import PeerConfig, open_peer
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.subscription import Subscription
-
-LOOK_EVERY_S = 0.05
 
 
 class ObedientPeer:
@@ -91,8 +88,7 @@ class ObedientPeer:
         await self._subscribing.aclose()
         subscribing = self._peer.subscribe(order.filter, window=order.window)
         self._subscription = await self._subscribing.enter_async_context(subscribing)
-        while self._subscription.verdict.status is not VerdictStatus.STABLE:
-            await trio.sleep(LOOK_EVERY_S)
+        await self._subscription.wait_stable()
 
     async def _publish(self, order: Publish) -> Published:
         drafts, began_ns = self._drafts, time.monotonic_ns()

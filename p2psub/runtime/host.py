@@ -6,7 +6,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from random import Random
 
 import trio
@@ -45,14 +45,21 @@ LEAVE_POLL_S = 0.05
 
 @asynccontextmanager
 async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
-    """Run a peer while the block runs."""
+    """Run a peer while the block runs.
+
+    ConfigError, EnrolmentFailed and StoreError say why it cannot be begun, and what to do.
+    """
     state = State(config.data)
     identity = await identify(state, config.bootstrap, config.token)
-    store = Store.open(state.store)
+    with state.usable():
+        store = Store.open(state.store)
     failure: Exception | None = None
-    try:
-        transport = TlsTransport(config.listen, state.credentials(identity.enrolment), config.advertise)
-        host = Host(config, state, identity, store, transport, await transport.bind())
+    with ExitStack() as stack:
+        stack.callback(store.close)
+        with state.usable():
+            transport = TlsTransport(config.listen, state.credentials(identity.enrolment), config.advertise)
+            stack.callback(transport.close)
+            host = Host(config, state, identity, store, transport, await transport.bind())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(host.run)
             try:
@@ -65,8 +72,6 @@ async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
                 nursery.cancel_scope.cancel()
         if failure is not None:
             raise failure
-    finally:
-        store.close()
 
 
 class Host:
@@ -148,6 +153,8 @@ class Host:
 
     async def _drive(self) -> None:
         with self._driving:
+            # One that is closed as soon as it was opened takes no first step: its trace has ended.
+            await trio.lowlevel.checkpoint()
             await self._driver.run()
 
     async def _leave(self) -> None:

@@ -51,7 +51,8 @@ class Identity(NamedTuple):
 
 async def identify(state: State, bootstrap: str | None, token: str | None) -> Identity:
     """The identity in a data directory, enrolled now if there is none or its certificate has ended."""
-    key, enrolment = state.key(), state.enrolment()
+    with state.usable():
+        key, enrolment = state.key(), state.enrolment()
     if enrolment is not None:
         try:
             return _verified(key, enrolment, time.time())
@@ -98,7 +99,8 @@ async def _renewed(state: State, identity: Identity, bootstrap: str | None, now_
 
 def _kept(state: State, key: NodeKey, enrolment: Enrolment, now_s: float) -> Identity:
     identity = _verified(key, enrolment, now_s)
-    state.keep(enrolment)
+    with state.usable():
+        state.keep(enrolment)
     return identity
 
 

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from p2psub.errors import P2psubError
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import RATE_MAX, Draft, Filter, Guarantee, Value
 from p2psub.model.effects import (
@@ -21,7 +20,7 @@ from p2psub.model.effects import (
     WithdrawCommand,
 )
 from p2psub.model.ids import SubscriptionId
-from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
 from p2psub.runtime.advertisement import Advertisement
 from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.inbox import Inbox
@@ -40,14 +39,6 @@ PACE_EVENTS = 1024
 PACE_S = 0.001
 BACKLOG_MAX = 4 * 1024 * 1024
 """Bytes that may wait for the node's links before a publisher waits too: an eighth of one link's queue."""
-
-
-class SubscriptionRefused(P2psubError):
-    """The overlay does not take the subscription."""
-
-
-class AdvertisementRefused(P2psubError):
-    """The overlay does not take the advertisement."""
 
 
 class _Publishing:
@@ -159,11 +150,10 @@ class Peer:
         advertisement = self._advertised[number] = Advertisement()
         self._inbox.put_nowait(AdvertiseCommand(number, parsed, rate))
         try:
-            verdict = await advertisement.wait_verdict()
-            if verdict.status is VerdictStatus.REFUSED:
-                raise AdvertisementRefused("the overlay refuses the advertisement: ask for the right to publish it")
+            await advertisement.wait_accepted()
             yield advertisement
         finally:
+            advertisement.end()
             del self._advertised[number]
             self._inbox.put_nowait(WithdrawCommand(number))
 
@@ -186,9 +176,7 @@ class Peer:
         subscription = self._asked[number] = Subscription(window, self._inbox.put_nowait)
         self._inbox.put_nowait(SubscribeCommand(number, parsed, replay, window))
         try:
-            await subscription.wait_verdict()
-            if subscription.verdict.status is VerdictStatus.REFUSED:
-                raise SubscriptionRefused("the overlay refuses the subscription: ask for less, or for the right to it")
+            await subscription.wait_accepted()
             yield subscription
         finally:
             subscription.end()

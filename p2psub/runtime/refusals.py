@@ -34,6 +34,18 @@ class NotTaken(Refusal):
     """The overlay has not taken an event, though the peer has the right to publish it."""
 
 
+class SubscriptionRefused(Refusal):
+    """The overlay does not take the subscription."""
+
+
+class AdvertisementRefused(Refusal):
+    """The overlay does not take the advertisement."""
+
+
+class AlreadyEnded(Refusal):
+    """The block of a subscription or an advertisement is over."""
+
+
 _ADVICE = {
     "above_rate": "publish more slowly, or advertise a higher rate",
     "outbox_full": "wait until earlier events are acknowledged, then publish it again",

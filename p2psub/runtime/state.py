@@ -11,6 +11,8 @@ control.*           where the control API is, and its token (0600)
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -38,6 +40,17 @@ class State:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError("data", f"{directory} cannot be made ({error.strerror}): choose another") from error
+
+    @contextmanager
+    def usable(self) -> Iterator[None]:
+        """The block uses files of the directory; one that cannot be read or written becomes a ConfigError."""
+        try:
+            yield
+        except OSError as error:
+            file, why = error.filename or self.directory, error.strerror or error
+            raise ConfigError(
+                "data", f"{file} cannot be used ({why}): check its owner, its mode and its disk"
+            ) from error
 
     @property
     def store(self) -> Path:

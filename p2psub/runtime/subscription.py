@@ -14,40 +14,30 @@ import trio
 from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict
+from p2psub.runtime.handle import Handle
 from p2psub.runtime.items import Gap, Item, Notification
+from p2psub.runtime.refusals import Refusal, SubscriptionRefused
 
 TOOK_SHARE = 4
 """The node hears of taken items when the channel is empty, or a quarter of the window was taken."""
 
 
-class Subscription:
+class Subscription(Handle[SubscribeVerdict]):
     """Iterate over it for events and gaps; `verdict` says where it stands by now."""
 
     def __init__(self, window: int, tell: Callable[[ConsumedCommand], None]) -> None:
-        self.is_over = False
-        """The application has left it."""
-        self._verdict: SubscribeVerdict | None = None
+        super().__init__()
         self._window = window
         self._tell = tell
         self._items: deque[Item] = deque()
         self._took = 0
-        self._arrived = trio.lowlevel.ParkingLot()
-
-    @property
-    def verdict(self) -> SubscribeVerdict:
-        """The overlay's last word on it."""
-        assert self._verdict is not None, "asked before there was a verdict"
-        return self._verdict
-
-    async def wait_verdict(self) -> None:
-        """Return when the overlay has said its first word."""
-        while self._verdict is None:
-            await self._arrived.park()
 
     @property
     def id(self) -> SubscriptionId:
-        """Its name in the overlay."""
         return self.verdict.subscription
+
+    def refusal(self) -> Refusal:
+        return SubscriptionRefused("the overlay refuses the subscription", "ask for less, or for the right to it")
 
     @property
     def waiting(self) -> int:
@@ -56,22 +46,16 @@ class Subscription:
 
     def put(self, item: Item) -> None:
         """The node hands an item in; verdicts after the first are items too."""
-        is_first = self._verdict is None
-        if isinstance(item, SubscribeVerdict):
-            self._verdict = item
-        if not is_first:
+        if self._verdict is not None:
             self._items.append(item)
-        self._arrived.unpark_all()
+        if isinstance(item, SubscribeVerdict):
+            self._judge(item)
+        self._news.unpark_all()
 
     def put_many(self, notifications: list[Notification]) -> None:
         """The node hands events in."""
         self._items += notifications
-        self._arrived.unpark_all()
-
-    def end(self) -> None:
-        """The application has left it: nobody waits for more."""
-        self.is_over = True
-        self._arrived.unpark_all()
+        self._news.unpark_all()
 
     def __aiter__(self) -> Subscription:
         return self
@@ -106,9 +90,7 @@ class Subscription:
     async def _wait(self) -> None:
         await trio.lowlevel.checkpoint()
         while not self._items:
-            if self.is_over:
-                raise trio.ClosedResourceError("the subscription has ended: take items while its block runs")
-            await self._arrived.park()
+            await self._wait_news()
 
     def _note_taken(self, count: int) -> None:
         self._took += count

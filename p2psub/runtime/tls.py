@@ -120,6 +120,11 @@ class TlsTransport:
 
         await trio.serve_listeners(take, self._listeners)
 
+    def close(self) -> None:
+        """Listen no more; needed only where `serve` was never called."""
+        for listener in self._listeners:
+            listener.socket.close()
+
     async def _secure(self, tcp: trio.SocketStream, context: ssl.SSLContext, *, server_side: bool) -> Session:
         stream = trio.SSLStream(tcp, context, server_side=server_side)
         try:

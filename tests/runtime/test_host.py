@@ -5,6 +5,7 @@ Over real sockets and files.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from p2psub.errors import ConfigError
+from p2psub.errors import ConfigError, P2psubError
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.ids import EventId
 from p2psub.model.rights import Rights
@@ -163,6 +164,31 @@ async def test_a_directory_is_for_one_process(place: Place) -> None:
             async with open_peer(place.config("ann", token=False)):
                 pytest.fail("there are two of them")
         await peer.wait_ready()
+
+
+async def test_a_peer_may_be_closed_as_soon_as_it_is_open(place: Place) -> None:
+    """Before its node took a first step: then it takes none."""
+    async with open_peer(place.config("ann", traces=True)) as peer:
+        pass
+    assert peer.status().counters.get("steps", 0) == 0
+
+
+@pytest.mark.parametrize("file", ["enrolment.msgpack", "key.pem", "certificate.pem", "node.sqlite", "traces"])
+async def test_a_data_directory_that_cannot_be_used_is_an_error_of_ours(place: Place, file: str) -> None:
+    """Whatever file it is: it says which, and what to do."""
+    config = place.config("ann", traces=True)
+    async with open_peer(config):
+        pass
+    unusable = config.data / file
+    if unusable.is_dir():
+        shutil.rmtree(unusable)
+        unusable.touch()
+    else:
+        unusable.unlink()
+        unusable.mkdir()
+    with pytest.raises(P2psubError, match=rf"{file}.*(check|restore|run as)"):
+        async with open_peer(replace(config, token=None)):
+            pytest.fail("it cannot be used")
 
 
 async def test_what_cannot_be_is_refused_with_advice(place: Place) -> None:

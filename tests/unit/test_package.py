@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -13,7 +14,9 @@ import p2psub
 @pytest.mark.parametrize("name", p2psub.__all__)
 def test_every_promised_name_is_there(name: str) -> None:
     """Loaded when it is first asked for."""
-    assert getattr(p2psub, name).__name__ == name
+    found = getattr(p2psub, name)
+    assert found is getattr(import_module(p2psub._HOMES[name]), name)
+    assert getattr(found, "__name__", name) == name
 
 
 def test_every_name_with_a_home_is_promised() -> None:

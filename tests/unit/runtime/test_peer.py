@@ -26,10 +26,11 @@ from p2psub.model.effects import (
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.runtime import peer as peer_module
+from p2psub.runtime.advertisement import Advertisement
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
-from p2psub.runtime.peer import AdvertisementRefused, Peer, SubscriptionRefused
-from p2psub.runtime.refusals import BadContent, NotAuthorized, NotTaken
+from p2psub.runtime.peer import Peer
+from p2psub.runtime.refusals import AdvertisementRefused, BadContent, NotAuthorized, NotTaken, SubscriptionRefused
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import event_of, node_at
@@ -402,11 +403,13 @@ async def test_what_cannot_be_asked_for_is_refused_at_once() -> None:
 async def test_an_advertisement_stands_while_its_block_runs(nursery: trio.Nursery) -> None:
     """Entered with its verdict, which may become a better one; then withdrawn."""
     node, statuses, leave = Node(), list[VerdictStatus](), trio.Event()
+    ended = list[Advertisement]()
 
     @nursery.start_soon
     async def advertise() -> None:
         async with node.peer.advertise("topic = 'a'", rate=2.5) as advertisement:
             assert advertisement.id == ID
+            ended.append(advertisement)
             statuses.append(advertisement.verdict.status)
             statuses.append((await advertisement.wait_verdict(advertisement.verdict)).status)
             await leave.wait()
@@ -419,6 +422,7 @@ async def test_an_advertisement_stands_while_its_block_runs(nursery: trio.Nurser
     assert statuses == [VerdictStatus.ACCEPTED, VerdictStatus.STABLE]
     leave.set()
     assert await node.asked() == [WithdrawCommand(1)]
+    assert ended[0].is_over
     node.peer.replied(Reply(1, AdvertiseVerdict(ID, VerdictStatus.STABLE)))
 
 
