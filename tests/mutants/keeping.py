@@ -22,7 +22,7 @@ from tests.mutants.mutant import mutant
 def acknowledges_before_replication(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event is acknowledged when enough members hold it. Here the owner's own copy is enough."""
     patch.setattr(ArcLease, "required_copies", lambda self, copies: 1)
-    patch.setattr(OwedEvents, "replicate", lambda self, held: setattr(held, "kept_tick", self._tick))
+    patch.setattr(OwedEvents, "replicate", lambda self, held: setattr(held, "kept_tick", self._step.tick))
 
 
 @mutant("S5", on=OWNERS_FALL)
