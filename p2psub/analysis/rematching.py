@@ -181,7 +181,7 @@ def read_register(tables: Tables, apart: list[Parting]) -> list[Wanted]:
         if row.change is not None:
             number = decode_part(row.change, ChangeNumber)
             is_active = row.state == DeclarationState.ACTIVE.value
-            changes.setdefault(row.subscription, []).append(Numbered(number.stream, number.n, row.version, is_active))
+            changes.setdefault(row.subscription, []).append(Numbered(number.log, number.n, row.version, is_active))
     stable_us = {key: whole_again(apart, at_us) for key, at_us in _first(tables, Kind.VERDICT, STABLE).items()}
     given_up_us = _first(tables, Kind.UNSUBSCRIBE)
     ended_us = {row.process: row.last_us for row in tables.processes.select("process", "last_us").toLocalIterator()}

@@ -7,7 +7,7 @@ An answer that is quick needs no custody before it: only what is still open at t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from p2psub.casts import spread
@@ -93,10 +93,17 @@ BACKOFF_MAX: Final = 4
 
 
 class Casts:
-    """All casts that pass through this super-node."""
+    """All casts that pass through a super-node in one term; `sequence` numbers its own, over all its terms."""
 
     def __init__(
-        self, step: Step, config: CubeConfig, cube: Hypercube, directory: Directory, liveness: Liveness, local: Local
+        self,
+        step: Step,
+        config: CubeConfig,
+        cube: Hypercube,
+        directory: Directory,
+        liveness: Liveness,
+        local: Local,
+        sequence: Iterator[int],
     ) -> None:
         self._step = step
         self._config = config
@@ -104,7 +111,7 @@ class Casts:
         self._directory = directory
         self._liveness = liveness
         self._local = local
-        self._sequence = 0
+        self._sequence = sequence
         self._open: dict[_Name, _OpenCast] = {}
         self._with_half: dict[_Name, _OpenCast] = {}
         self._waiting_locally: dict[CastId, list[_OpenCast]] = {}
@@ -115,8 +122,7 @@ class Casts:
 
     def start(self, payload: Payload, done: Callable[[Summary, bool], None]) -> CastId:
         """Cast to the whole cube; `done` gets the merged summary, and whether it is complete."""
-        self._sequence += 1
-        id_ = CastId(self._step.me.id, self._step.incarnation, self._sequence)
+        id_ = CastId(self._step.me.id, self._step.incarnation, next(self._sequence))
         self._step.record(Kind.CAST, cast=id_, reason=type(payload).__name__)
         own = self._cube.place
         if own is None:
@@ -141,15 +147,11 @@ class Casts:
         return self._summary(open_cast)
 
     def abandon(self) -> None:
-        """We lead no more: whoever waits for us must ask our successor."""
+        """The term ends: super-nodes that wait for us must ask our successor."""
         for cast in self._open.values():
             for parent in cast.parents.values():
                 self._step.send(parent, CastRefused(cast.id, cast.subcube, self._directory.entries()))
-        self._open.clear()
-        self._with_half.clear()
         self._waiting_locally.clear()
-        self._answered.clear()
-        self._seen.clear()
 
     def on_cast(self, peer: Contact, asked: ChangeCast | EventCast) -> None:
         name = (asked.id, asked.subcube)

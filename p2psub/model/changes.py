@@ -11,23 +11,23 @@ from p2psub.model.ids import ClusterId, Epoch, Natural
 
 
 class LogId(NamedTuple):
-    """The changes that one super-node numbered in one term."""
+    """The changes that one super-node numbered in one term, by its cluster and epoch."""
 
     cluster: ClusterId
     epoch: Epoch
 
 
 class ChangeNumber(NamedTuple):
-    """A change's place in its stream; numbers start at 1 and have no gaps."""
+    """A change's place in its log; numbers start at 1 and have no gaps."""
 
-    stream: LogId
+    log: LogId
     n: Natural
 
 
 _CHANGE_BYTES = 192
 """What a change takes without its filter: five ids and two names."""
 LOG_BYTES = 64
-"""What one stream of a vector takes, roughly."""
+"""What one log of a vector takes, roughly."""
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
@@ -48,4 +48,4 @@ def weight_of(change: Change) -> int:
 
 
 Vector = tuple[tuple[LogId, int], ...]
-"""For each stream, sorted, the highest number below which none is missing."""
+"""For each log, sorted, the highest number below which none is missing."""

@@ -21,12 +21,34 @@ class Role(enum.StrEnum):
     SUPER_NODE = "super_node"
 
 
+class LifeStage(enum.StrEnum):
+    """Where a node is in its life; how it moves on is in `node/life_cycle.py`."""
+
+    SEEKING = "seeking"
+    """Looks for the overlay, or for its cluster's super-node."""
+    JOINING = "joining"
+    """Has a super-node, and enters the ring."""
+    MEMBER = "member"
+    CANDIDATE = "candidate"
+    """A member that would take over: it holds what the super-node holds."""
+    FOUNDING = "founding"
+    """Leads a cluster that is promised no place in the cube yet."""
+    FILLING = "filling"
+    """Leads, and lacks changes or its place in the cube."""
+    SUPER_NODE = "super_node"
+    LEAVING = "leaving"
+    """Gives away what it holds."""
+    LEFT = "left"
+    """Holds nothing any more: the process may end."""
+
+
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One node at one instant."""
 
     id: NodeId
     incarnation: int
     cluster: ClusterId | None
+    stage: LifeStage
     role: Role
     epoch: Epoch | None
     super_node: Contact | None
@@ -48,8 +70,6 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     active_advertisements: tuple[Advertisement, ...]
     advertised: tuple[Advertisement, ...]
     """What any peer advertises, as far as we hold the changes: super-nodes and their candidates do."""
-    left: bool
-    """Has given away what it held: the process may end."""
     hears_nobody: bool
     """Rules a cluster that had other members lately, and hears none of them."""
     queued_messages: int

@@ -1,4 +1,4 @@
-"""Vectors of changes: what a node holds of each stream, compared and brought together."""
+"""Vectors of changes: what a node holds of each log, compared and brought together."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def lowest_common(vectors: list[Vector]) -> Vector:
     if not others:
         return first
     common: list[tuple[LogId, int]] = []
-    for stream, n in first:
-        lowest = min([n, *[other.get(stream, 0) for other in others]])
+    for log, n in first:
+        lowest = min([n, *[other.get(log, 0) for other in others]])
         if lowest:
-            common.append((stream, lowest))
+            common.append((log, lowest))
     return tuple(common)
 
 
 def vector_of(numbers: dict[LogId, int]) -> Vector:
-    """The one way to write down the highest number of each stream."""
+    """The one way to write down the highest number of each log."""
     return tuple(sorted(numbers.items()))
 
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from p2psub.admission.policy import AdmitAll, Policy
 from p2psub.config import NodeConfig
-from p2psub.model.changes import Change
 from p2psub.model.effects import (
     AdvertiseCommand,
     Command,
@@ -36,15 +35,15 @@ from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsu
 from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.places import Table
 from p2psub.model.records import Kind, Record
-from p2psub.model.status import NodeStatus, Role
+from p2psub.model.status import NodeStatus
 from p2psub.model.step import Step
 from p2psub.node.cores import assemble
-from p2psub.node.leadership import Leadership
-from p2psub.node.membership import Membership
+from p2psub.node.roles import Roles
 from p2psub.node.security_context import SecurityContext
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
 from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
-from p2psub.super_node.settlement import CHANGE_NAMESPACE
+from p2psub.super_node.change_set import CHANGE_NAMESPACE
+from p2psub.super_node.term import Term
 
 Disk = Mapping[str, Mapping[tuple[object, ...], object]]
 Handler = Callable[[Contact, Any], None]
@@ -76,12 +75,12 @@ class NodeCore:
         self._step = Step(me, incarnation, rng, wall_offset_us)
         source = contacts[0] if contacts and security is not None else None
         self._cores = assemble(self._step, config, policy or AdmitAll(), security or SecurityContext(), source)
-        self._leadership = Leadership(self._cores, contacts)
-        self._roles = Membership(self._cores, self._leadership, contacts, cluster, score)
+        self._roles = Roles(self._cores, contacts, cluster, score)
         self._handlers: dict[type[Message], Handler] = self._make_handlers()
 
     def _make_handlers(self) -> dict[type[Message], Handler]:
-        cores, roles, leadership = self._cores, self._roles, self._leadership
+        cores, joiner, membership = self._cores, self._roles.joiner, self._roles.membership
+        leadership = self._roles.leadership
         return {
             liveness.Ping: cores.liveness.on_ping,
             liveness.Pong: cores.liveness.on_pong,
@@ -91,33 +90,33 @@ class NodeCore:
             ring.Neighbourhood: cores.ring.on_neighbourhood,
             ring.Lookup: cores.lookups.on_lookup,
             ring.Found: cores.lookups.on_found,
-            cluster.Heartbeat: roles.on_heartbeat,
-            cluster.HeartbeatAck: roles.on_heartbeat_ack,
-            cluster.NotSuperNode: roles.on_not_super_node,
-            cluster.Left: roles.on_left,
-            cluster.Vacancy: roles.on_vacancy,
-            cluster.Takeover: roles.on_takeover,
-            cluster.ReplicateChanges: roles.on_replicate_changes,
-            cluster.ChangesReplicated: cores.settlement.on_changes_replicated,
+            cluster.Heartbeat: membership.on_heartbeat,
+            cluster.HeartbeatAck: membership.on_heartbeat_ack,
+            cluster.NotSuperNode: membership.on_not_super_node,
+            cluster.Left: self._roles.leaver.on_left,
+            cluster.Vacancy: joiner.on_vacancy,
+            cluster.Takeover: membership.on_takeover,
+            cluster.ReplicateChanges: membership.on_replicate_changes,
+            cluster.ChangesReplicated: self._in_term(Term.on_changes_replicated),
             cluster.IndexTransfer: cores.match_index.on_index_transfer,
             cluster.IndexStored: leadership.on_index_stored,
             cluster.StoreChange: cores.match_index.on_store_change,
-            cluster.ChangeStored: cores.settlement.on_change_stored,
+            cluster.ChangeStored: self._in_term(Term.on_change_stored),
             cube.CubeHeartbeat: leadership.on_cube_heartbeat,
             cube.DirectoryRequest: cores.cube.on_directory_request,
-            cube.DirectoryResponse: roles.on_directory_response,
+            cube.DirectoryResponse: joiner.on_directory_response,
             cube.VectorOffer: cores.antientropy.on_vector_offer,
-            cube.ChangeBatch: leadership.on_change_batch,
+            cube.ChangeBatch: cores.antientropy.on_change_batch,
             cube.SplitRequest: cores.cube.on_split_request,
             cube.SplitGrant: leadership.on_split_grant,
             cube.SplitRefused: cores.cube.on_split_refused,
             cube.Filled: cores.cube.on_filled,
-            casts.ChangeCast: cores.casts.on_cast,
-            casts.EventCast: cores.casts.on_cast,
-            casts.Custody: cores.casts.on_custody,
-            casts.Answer: cores.casts.on_answer,
-            casts.CastRefused: cores.casts.on_cast_refused,
-            pubsub.Declare: leadership.on_declare,
+            casts.ChangeCast: leadership.on_cast,
+            casts.EventCast: leadership.on_cast,
+            casts.Custody: leadership.on_custody,
+            casts.Answer: leadership.on_answer,
+            casts.CastRefused: leadership.on_cast_refused,
+            pubsub.Declare: self._in_term(Term.on_declare),
             pubsub.Verdict: cores.declarations.on_verdict,
             pubsub.Publish: cores.topic_owner.on_publish,
             pubsub.Acknowledge: cores.outbox.on_acknowledge,
@@ -127,7 +126,7 @@ class NodeCore:
             pubsub.Discharged: cores.owed_events.on_discharged,
             pubsub.MatchRequest: cores.matchmaker.on_match_request,
             pubsub.MatchResponse: cores.matchmaker.on_match_response,
-            pubsub.Route: cores.routing.on_route,
+            pubsub.Route: self._in_term(lambda term, peer, route: term.routing.on_route(peer, route)),
             pubsub.Routed: cores.topic_owner.on_routed,
             pubsub.Deliver: cores.subscriber.on_deliver,
             pubsub.Delivered: self._on_delivered,
@@ -139,6 +138,16 @@ class NodeCore:
             DenyOffer: cores.denials.on_offer,
             DenyResponse: cores.denials.on_deny_response,
         }
+
+    def _in_term(self, handler: Callable[[Term, Contact, Any], None]) -> Handler:
+        """A handler of what concerns super-nodes only; others take no notice."""
+        office = self._cores.office
+
+        def handle(peer: Contact, message: Any) -> None:
+            if office.term is not None:
+                handler(office.term, peer, message)
+
+        return handle
 
     def _recover(self, disk: Disk) -> None:
         """What the last incarnation made durable is where this one begins."""
@@ -152,8 +161,7 @@ class NodeCore:
             cores.cube.recover(cast("Any", disk.get(DIRECTORY_NAMESPACE, {})).values())
             cores.cold_start.table = cast("Table | None", membership.get(("table",)))
         cores.ring.remember(*cast("tuple[Contact, ...]", membership.get(("contacts",), ())))
-        for change in disk.get(CHANGE_NAMESPACE, {}).values():
-            cores.changes.add(cast("Change", change))
+        cores.changes.recover(cast("Any", disk.get(CHANGE_NAMESPACE, {})).values())
         cores.owed_events.recover(cast("Any", disk.get(OWED_EVENT_NAMESPACE, {})).values())
 
     # The step
@@ -232,9 +240,9 @@ class NodeCore:
         elif isinstance(command, WithdrawCommand):
             self._cores.advertisements.withdraw(command)
         elif isinstance(command, LeaveCommand):
-            self._roles.leave()
+            self._roles.leaver.leave()
         elif isinstance(command, MeasuredCommand):
-            self._roles.measured(command.score)
+            self._roles.membership.measured(command.score)
         elif isinstance(command, DenyCommand):
             self._cores.denials.learn(command.denials)
         else:
@@ -246,7 +254,7 @@ class NodeCore:
         cores = self._cores
         self._step.tick += 1
         self._step.effects.append(SetTimer(Micros(self._step.now + self._config.tick_us)))
-        self._watch()
+        self._roles.watch()
         cores.lookups.tick()
         self._roles.tick()
         cores.match_index.tick()
@@ -254,33 +262,18 @@ class NodeCore:
         cores.matchmaker.tick()
         cores.owed_events.tick()
         cores.topic_owner.tick()
-        cores.routing.tick()
+        if cores.office.term is not None:
+            cores.office.term.routing.tick()
         cores.outbox.tick()
         cores.declarations.tick()
         cores.subscriber.tick()
         cores.sampler.tick()
         cores.denials.tick()
 
-    def _watch(self) -> None:
-        """Watch whose silence matters to our role; act on the verdicts."""
-        cores, election = self._cores, self._cores.election
-        watched, witnesses = cores.ring.watched(), list(cores.ring.successors)
-        if election.is_super_node:
-            watched += cores.roster.contacts() + cores.cube.watched()
-            witnesses += watched
-        elif election.super_node is not None:
-            watched.append(election.super_node)
-            witnesses += election.candidates
-        elif election.is_vacant:
-            # Whether we were cut off, all of us or nobody, shows in whom of the cluster we hear.
-            watched += cores.known_members()
-        cores.liveness.watch_only(watched)
-        for contact, fate in cores.liveness.tick(witnesses):
-            self._roles.pronounced(contact, fate)
-
     def _on_delivered(self, peer: Contact, delivered: pubsub.Delivered) -> None:
         """A subscriber answers whoever sent the event: us as super-node, as owner, or as both."""
-        self._cores.routing.on_delivered(peer, delivered)
+        if self._cores.office.term is not None:
+            self._cores.office.term.routing.on_delivered(peer, delivered)
         self._cores.topic_owner.on_delivered(peer, delivered)
 
     # Being asked
@@ -290,26 +283,20 @@ class NodeCore:
         """Bytes, roughly, that wait for their links."""
         return self._cores.egress.queued_bytes
 
-    def _role(self) -> Role:
-        election, me = self._cores.election, self._step.me.id
-        if election.is_super_node:
-            return Role.SUPER_NODE
-        if election.super_node is None or not self._cores.ring.is_joined:
-            return Role.JOINING
-        return Role.CANDIDATE if any(c.id == me for c in election.candidates) else Role.MEMBER
-
     def status(self) -> NodeStatus:
         """A picture of the node."""
         cores, election, table = self._cores, self._cores.election, self._cores.arc_lease.table
+        term = cores.office.term
         entry = cores.cube.entry
         return NodeStatus(
             id=self._step.me.id,
             incarnation=self._step.incarnation,
             cluster=election.cluster,
-            role=self._role(),
+            stage=self._roles.life.stage,
+            role=self._roles.role,
             epoch=election.epoch,
             super_node=election.super_node,
-            candidates=tuple(cores.roster.candidates) if election.is_super_node else election.candidates,
+            candidates=election.candidates if term is None else tuple(term.roster.candidates),
             predecessor=cores.ring.predecessor,
             successors=tuple(cores.ring.successors),
             table=cores.arc_lease.version,
@@ -317,7 +304,7 @@ class NodeCore:
             serves=cores.arc_lease.is_running,
             prefix=None if entry is None else entry.prefix,
             clusters=tuple((e.cluster, e.prefix) for e in cores.directory.present()),
-            filling=election.is_super_node and not cores.settlement.is_complete,
+            filling=term is not None and not term.completeness.is_complete,
             outbox=len(cores.outbox),
             undischarged=len(cores.owed_events.held),
             kept=tuple(dict.fromkeys(owed_event.event for owed_event in cores.owed_events.held)),
@@ -325,8 +312,7 @@ class NodeCore:
             active_subscriptions=cores.subscriber.active(),
             active_advertisements=cores.advertisements.active(),
             advertised=tuple(cores.changes.advertised.values()),
-            left=self._roles.has_left,
-            hears_nobody=election.is_super_node and cores.roster.hears_nobody,
+            hears_nobody=term is not None and term.roster.hears_nobody,
             queued_messages=cores.egress.queued,
             queued_messages_max=cores.egress.queued_max,
         )

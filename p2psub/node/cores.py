@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
-from p2psub.casts.cast import Casts, Payload
 from p2psub.config import NodeConfig
-from p2psub.model.graycode import Prefix
-from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
-from p2psub.model.messages.casts import ChangePayload
+from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.places import Table
 from p2psub.model.step import Step
 from p2psub.node.egress import Egress
@@ -25,7 +23,6 @@ from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
-from p2psub.overlay.roster import Roster
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.empty_shards import EmptyShards
 from p2psub.owner.match_index import MatchIndex
@@ -41,9 +38,8 @@ from p2psub.queueing.fcfs import FirstComeFirstServed
 from p2psub.subscriber.subscriber import Subscriber
 from p2psub.super_node.antientropy import AntiEntropy
 from p2psub.super_node.change_set import ChangeSet
-from p2psub.super_node.routing import Routing
-from p2psub.super_node.settlement import Settlement
-from p2psub.super_node.subscriber_leases import SubscriberLeases
+from p2psub.super_node.subscriber_leases import Lapses
+from p2psub.super_node.term import Office
 
 
 @dataclass(slots=True)
@@ -59,21 +55,17 @@ class Cores:
     lookups: Lookups
     election: Election
     cold_start: ColdStart
-    roster: Roster
     directory: Directory
     cube: Hypercube
-    casts: Casts
     changes: ChangeSet
     arc_lease: ArcLease
-    leases: SubscriberLeases
-    settlement: Settlement
+    office: Office
     antientropy: AntiEntropy
     match_index: MatchIndex
     shards: EmptyShards
     matchmaker: Matchmaker
     owed_events: OwedEvents
     topic_owner: TopicOwner
-    routing: Routing
     outbox: Outbox
     declarations: Declarations
     advertisements: Advertisements
@@ -108,20 +100,6 @@ class Cores:
         return [known[node] for node in sorted(known)]
 
 
-@dataclass(slots=True)
-class _LocalPart:
-    """What a cast means here: a change is settled, an event is handed to its subscribers."""
-
-    settlement: Settlement
-    routing: Routing
-
-    def take(self, cast: CastId, payload: Payload, part: Prefix) -> None:
-        if isinstance(payload, ChangePayload):
-            self.settlement.take(cast, payload.change, part)
-        else:
-            self.routing.take(cast, payload)
-
-
 def assemble(
     step: Step, config: NodeConfig, policy: Policy, security: SecurityContext, source: Contact | None = None
 ) -> Cores:
@@ -129,20 +107,27 @@ def assemble(
     liveness, directory = Liveness(step, config.liveness), Directory()
     ring = Ring(step, config.ring, liveness)
     lookups = Lookups(step, config.ring, ring)
-    election, roster = Election(step, config.cluster), Roster(step, config.cluster)
-    changes = ChangeSet(config.pubsub.shards)
+    election, cold_start = Election(step, config.cluster), ColdStart(step)
+    changes = ChangeSet(step, config.pubsub.shards)
     arc_lease = ArcLease(step, config.cluster, config.tick_us)
-    contact_of = _finder(step, roster, arc_lease, ring)
     cube = Hypercube(step, config.cube, directory, election, liveness, changes.as_vector)
     permits = Permits(step.me.id, security.rights)
-    leases = SubscriberLeases(step, config.cluster, changes)
-    settlement = Settlement(step, config, changes, roster, directory, permits, leases)
-    routing = Routing(step, changes, directory, election, contact_of)
-    casts = Casts(step, config.cube, cube, directory, liveness, _LocalPart(settlement, routing))
-    settlement.casts = routing.casts = casts
+    office = Office(
+        step,
+        config,
+        changes,
+        Lapses(step, changes),
+        directory,
+        cube,
+        liveness,
+        permits,
+        cold_start,
+        _finder(step, arc_lease, ring),
+        itertools.count(1),
+    )
     sampler = TraceSampler(step, config.pubsub.at_most_once_trace_every)
     sealer = Sealer(security.notary)
-    topic_owner = TopicOwner(step, config.pubsub, arc_lease, election, permits, sealer, contact_of)
+    topic_owner = TopicOwner(step, config.pubsub, arc_lease, election, permits, sealer, office.find)
     match_index = MatchIndex(step, config.pubsub, arc_lease, election, policy, topic_owner.replay)
     shards = EmptyShards(step, config.pubsub, arc_lease, match_index)
     topic_owner.matchmaker = Matchmaker(step, config.pubsub, arc_lease, match_index, shards, topic_owner.store)
@@ -175,22 +160,18 @@ def assemble(
         ring=ring,
         lookups=lookups,
         election=election,
-        cold_start=ColdStart(step),
-        roster=roster,
+        cold_start=cold_start,
         directory=directory,
         cube=cube,
-        casts=casts,
         changes=changes,
         arc_lease=arc_lease,
-        leases=leases,
-        settlement=settlement,
-        antientropy=AntiEntropy(step, config.cube, changes, settlement),
+        office=office,
+        antientropy=AntiEntropy(step, config.cube, changes, office),
         match_index=match_index,
         shards=shards,
         matchmaker=topic_owner.matchmaker,
         owed_events=topic_owner.owed_events,
         topic_owner=topic_owner,
-        routing=routing,
         outbox=Outbox(step, config.pubsub, arc_lease.owner_of, lookups, sealer, advertisements, parcels.publish),
         declarations=declarations,
         advertisements=advertisements,
@@ -201,15 +182,12 @@ def assemble(
     )
 
 
-def _finder(step: Step, roster: Roster, arc_lease: ArcLease, ring: Ring) -> Callable[[NodeId], Contact | None]:
-    """Where a member of our cluster can be reached: by its reports, our table, or memory."""
+def _finder(step: Step, arc_lease: ArcLease, ring: Ring) -> Callable[[NodeId], Contact | None]:
+    """Where a member of our cluster can be reached: by our table, or memory."""
 
     def contact_of(node: NodeId) -> Contact | None:
         if node == step.me.id:
             return step.me
-        member = roster.members.get(node)
-        if member is not None:
-            return member.contact
         owners = () if arc_lease.table is None else arc_lease.table.owners
         known = next((contact for contact in owners if contact.id == node), None)
         return known or ring.remembered.get(node)

@@ -28,6 +28,8 @@ class Election:
         self._step = step
         self._config = config
         self.cluster: ClusterId | None = None
+        self.wanted: ClusterId | None = None
+        """The cluster to join, while we are in none."""
         self.epoch = NO_EPOCH
         self.super_node: Contact | None = None
         self.candidates: tuple[Contact, ...] = ()
@@ -81,11 +83,12 @@ class Election:
         self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason="abdicated")
         self.super_node, self._vacant_ticks = None, 0
 
-    def vacate(self, lost: NodeId) -> None:
-        """Our super-node is dead, or says it leads no more: the succession begins."""
-        if self.super_node is not None and self.super_node.id == lost and not self.is_super_node:
-            self.super_node = None
-            self._vacant_ticks = 0
+    def vacate(self, lost: NodeId) -> bool:
+        """A node is dead, or says it leads no more; True if it was our super-node: the succession begins."""
+        if self.super_node is None or self.super_node.id != lost or self.is_super_node:
+            return False
+        self.super_node, self._vacant_ticks = None, 0
+        return True
 
     @property
     def is_vacant(self) -> bool:

@@ -1,4 +1,4 @@
-"""A cluster's place in the cube: reports to neighbours, splits with filling, takeover of what is lost.
+"""A cluster's place in the cube: heartbeats to neighbours, splits with filling, takeover of what is lost.
 
 Prefixes partition the label space, so no position is vacant. A newcomer gets half of a shortest prefix; until it holds
 every change of the vector that was fixed at the split it is *filling*: the old super-node keeps the whole prefix, hands
@@ -8,7 +8,7 @@ casts for that half on, and answers for both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -57,8 +57,22 @@ class Filling:
     asked_tick: int
 
 
+@dataclass(slots=True)
+class _Seat:
+    """What one term has promised, was promised and has noticed in the cube."""
+
+    is_founding: bool
+    filling: Filling | None = None
+    granted: SplitGrant | None = None
+    silent: dict[NodeId, int] = field(default_factory=dict)
+    announced: bytes = b""
+
+
 class Hypercube:
-    """What a super-node does about the cube. `vector` tells what changes we hold."""
+    """What a node knows of the cube, and what it does there while it has a seat: while it is super-node.
+
+    `vector` tells what changes we hold.
+    """
 
     def __init__(
         self,
@@ -75,14 +89,32 @@ class Hypercube:
         self._election = election
         self._liveness = liveness
         self._vector = vector
-        self._silent: dict[NodeId, int] = {}
-        self._announced = b""
-        self.filling: Filling | None = None
-        self.granted: SplitGrant | None = None
-        self.is_founding = False
-        """Whether we began our term to found a cluster that has no place yet."""
+        self._seat: _Seat | None = None
 
     # Our own place
+
+    def take_seat(self, is_founding: bool) -> None:
+        """A term begins; `is_founding`: of a cluster that has no place yet."""
+        self._seat = _Seat(is_founding)
+
+    def leave_seat(self) -> None:
+        """The term ends, and with it every promise."""
+        self._seat = None
+
+    @property
+    def filling(self) -> Filling | None:
+        """The half that we have promised to a founder."""
+        return None if self._seat is None else self._seat.filling
+
+    @property
+    def granted(self) -> SplitGrant | None:
+        """The half that we were promised."""
+        return None if self._seat is None else self._seat.granted
+
+    @property
+    def is_founding(self) -> bool:
+        """Whether we began our term to found a cluster that has no place yet."""
+        return self._seat is not None and self._seat.is_founding
 
     @property
     def entry(self) -> Entry | None:
@@ -105,12 +137,12 @@ class Hypercube:
     @property
     def place(self) -> Prefix | None:
         """The subcube we answer for: only while we lead; a filling founder answers for its half through the giver."""
-        if not self._election.is_super_node:
+        if self._seat is None:
             return None
-        entry = self.entry
+        entry, granted = self.entry, self._seat.granted
         if entry is not None:
             return entry.prefix
-        return None if self.granted is None else self.granted.prefix
+        return None if granted is None else granted.prefix
 
     def found_overlay(self, cluster: ClusterId) -> None:
         """The first cluster owns the whole cube."""
@@ -184,10 +216,12 @@ class Hypercube:
         heartbeat = CubeHeartbeat(entry.cluster, self._directory.digest, digest, complete)
         for contact in self._directory.neighbours(entry.prefix):
             self._step.send(contact, heartbeat)
-        if self.filling is not None:
-            self._step.send(self.filling.founder, heartbeat)
-        if self._step.tick % 10 == 0 or self._announced != self._directory.digest:
-            self._announced = self._directory.digest
+        seat = self._seat
+        assert seat is not None
+        if seat.filling is not None:
+            self._step.send(seat.filling.founder, heartbeat)
+        if self._step.tick % 10 == 0 or seat.announced != self._directory.digest:
+            seat.announced = self._directory.digest
             for contact in announce_to:
                 self._step.send(contact, DirectoryResponse(self._directory.entries()))
 
@@ -208,7 +242,7 @@ class Hypercube:
         self._merge(list(said.entries))
         told = Directory()
         told.merge(said.entries)
-        if self._election.is_super_node and told.digest != self._directory.digest:
+        if self._seat is not None and told.digest != self._directory.digest:
             self._step.send(peer, DirectoryResponse(self._directory.entries()))
 
     # Splits
@@ -220,44 +254,40 @@ class Hypercube:
             self._step.send(shortest.super_node, SplitRequest(cluster, self._step.me))
 
     def on_split_request(self, peer: Contact, ask: SplitRequest) -> None:
-        entry, rules = self.entry, self._election.is_super_node
+        entry, seat = self.entry, self._seat
         shortest = self._directory.shortest(ask.cluster)
         known = self._directory.get(ask.cluster)
-        busy = self.filling is not None and self.filling.cluster != ask.cluster
-        if entry is None or not rules or shortest is None or len(shortest.prefix) < len(entry.prefix):
+        if entry is None or seat is None or shortest is None or len(shortest.prefix) < len(entry.prefix):
             self._refuse_split(peer, "not_the_shortest")
-        elif busy:
+        elif seat.filling is not None and seat.filling.cluster != ask.cluster:
             self._refuse_split(peer, "busy")
         elif known is not None and known.standing is Standing.PRESENT:
             self._refuse_split(peer, "present")
-        elif self.filling is not None and self.filling.founder != ask.founder:
+        elif seat.filling is not None and seat.filling.founder != ask.founder:
             self._refuse_split(peer, "promised_to_another")
         else:
-            if self.filling is None:
+            if seat.filling is None:
                 half = Prefix(entry.prefix + "1")
                 epoch, vector = self._election.epoch, self._vector()
-                self.filling = Filling(ask.cluster, half, ask.founder, epoch, vector, self._step.tick)
-            promise = self.filling
+                seat.filling = Filling(ask.cluster, half, ask.founder, epoch, vector, self._step.tick)
+            promise = seat.filling
             promise.asked_tick = self._step.tick
             version = max(entry.version, 0 if known is None else known.version) + 1
             grant = SplitGrant(ask.cluster, promise.prefix, version, promise.vector, self._directory.entries())
             self._step.send(peer, grant)
 
-    def forget_promises(self) -> None:
-        """A term begins or ends, and with it every promise."""
-        self.filling = self.granted = None
-
     def _refuse_split(self, peer: Contact, reason: str) -> None:
         self._step.send(peer, SplitRefused(reason, self._directory.entries()))
 
     def on_split_grant(self, _: Contact, grant: SplitGrant) -> None:
-        if self.entry is None and grant.cluster == self._election.cluster and self._election.is_super_node:
+        if self._seat is not None and self.entry is None and grant.cluster == self._election.cluster:
             self._merge(list(grant.entries))
-            self.granted = grant
+            self._seat.granted = grant
 
     def on_split_refused(self, _: Contact, refused: SplitRefused) -> None:
         self._merge(list(refused.entries))
-        self.granted = None
+        if self._seat is not None:
+            self._seat.granted = None
 
     def report_filled(self, giver: Contact) -> None:
         """We hold everything of the granted vector: ask for our place until the directory shows it."""
@@ -273,14 +303,14 @@ class Hypercube:
         return next(iter(self._directory.contacts_in(self.granted.prefix)), None)
 
     def on_filled(self, peer: Contact, filled: Filled) -> None:
-        entry, filling = self.entry, self.filling
+        entry, filling, seat = self.entry, self.filling, self._seat
         promised = None if filling is None else (filling.cluster, filling.prefix, filling.epoch, filling.vector)
         claimed = (filled.cluster, filled.entry.prefix, self._election.epoch, filled.vector)
-        if entry is None or not self._election.is_super_node or promised != claimed:
+        if entry is None or seat is None or promised != claimed:
             # Placed already, or promised by a super-node before us: then what was cast since never reached it.
             self._refuse_split(peer, "not_promised")
             return
-        self.filling = None
+        seat.filling = None
         self._merge([filled.entry])
         self._place(entry.cluster, Prefix(entry.prefix + "0"), entry.version + 1)
         self._step.send(peer, DirectoryResponse(self._directory.entries()))
@@ -289,28 +319,30 @@ class Hypercube:
 
     def tick(self) -> None:
         """Count how long neighbours have been silent, take over what is lost, settle double claims."""
-        if self.filling is not None and self._step.tick - self.filling.asked_tick > _SPLIT_PATIENCE_TICKS:
-            self.filling = None
+        seat = self._seat
+        assert seat is not None
+        if seat.filling is not None and self._step.tick - seat.filling.asked_tick > _SPLIT_PATIENCE_TICKS:
+            seat.filling = None
         entry = self.entry
         if entry is None:
             return
-        self.granted, self.is_founding = None, False
-        self._count_silence(entry)
+        seat.granted, seat.is_founding = None, False
+        self._count_silence(entry, seat)
         for vacancy in self._directory.vacant():
             self._take_over(entry, vacancy)
         rival = self._rival(entry)
         if rival is not None:
             self._place(entry.cluster, entry.prefix, max(entry.version, rival.version) + 1, Standing.GONE)
 
-    def _count_silence(self, entry: Entry) -> None:
+    def _count_silence(self, entry: Entry, seat: _Seat) -> None:
         silent: dict[NodeId, int] = {}
         for other in self._directory.present():
             node = other.super_node.id
             if self._liveness.is_dead(node) and other.cluster != entry.cluster:
-                silent[node] = self._silent.get(node, 0) + 1
+                silent[node] = seat.silent.get(node, 0) + 1
                 if silent[node] > self._config.lost_after_ticks:
                     self._place(other.cluster, other.prefix, other.version + 1, Standing.LOST)
-        self._silent = silent
+        seat.silent = silent
 
     def _take_over(self, entry: Entry, vacancy: Entry) -> None:
         """A single sibling absorbs the vacancy; of a deeper sibling half, the deepest pair parts to fill it."""

@@ -46,13 +46,15 @@ class Ring:
         self._enter(cluster)
         self.is_small = True
 
-    def join(self, cluster: ClusterId, found: Found) -> None:
+    def join(self, cluster: ClusterId, found: Found) -> bool:
         """Copy the successor list of the member before us; one that names only ourselves is of no use."""
         successors = self._without_me([*found.successors])
-        if successors or found.predecessor.id != self._step.me.id:
-            self._enter(cluster)
-            self.is_small = False
-            self._adopt(successors or [found.predecessor])
+        if not successors and found.predecessor.id == self._step.me.id:
+            return False
+        self._enter(cluster)
+        self.is_small = False
+        self._adopt(successors or [found.predecessor])
+        return True
 
     def take_small_list(self, cluster: ClusterId, members: Iterable[Contact]) -> None:
         """In a small ring the super-node's list is the ring."""

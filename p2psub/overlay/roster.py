@@ -1,7 +1,8 @@
-"""The super-node's list of its members: who reports, how capable they are, who would succeed."""
+"""The super-node's list of its members: who is heard, how capable they are, who would succeed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from p2psub.config import ClusterConfig
@@ -27,28 +28,23 @@ class Member:
 
 
 class Roster:
-    """Members that heartbeat, ourselves excluded."""
+    """Members that send heartbeats to the super-node of one term, the super-node excluded.
 
-    def __init__(self, step: Step, config: ClusterConfig) -> None:
+    Members `known` at its beginning count as seen. `seen_min` is for one who has forgotten its cluster: it must assume
+    that there were so many.
+    """
+
+    def __init__(self, step: Step, config: ClusterConfig, known: Iterable[Contact] = (), seen_min: int = 1) -> None:
         self._step = step
         self._config = config
-        self._seen: dict[NodeId, int] = {}
-        self._seen_min = 1
-        self._restarted_tick = 0
+        self._seen: dict[NodeId, int] = {contact.id: step.tick for contact in known}
+        self._seen_min = seen_min
+        self._began_tick = step.tick
         self.members: dict[NodeId, Member] = {}
         self.candidates: list[Contact] = []
 
-    def restart(self, known: list[Contact], seen_min: int = 1) -> None:
-        """Begin a term: nobody has reported yet, but whoever was known counts as seen.
-
-        `seen_min` is for one who has forgotten its cluster: it must assume that there were so many.
-        """
-        self.members, self.candidates = {}, []
-        self._seen.update({contact.id: self._step.tick for contact in known})
-        self._seen_min, self._restarted_tick = seen_min, self._step.tick
-
     def note(self, peer: Contact, heartbeat: Heartbeat) -> bool:
-        """Note a report; True if the member is new, or is back in a new incarnation."""
+        """Note a heartbeat; True if the member is new, or is back in a new incarnation."""
         before = self.members.get(peer.id)
         is_new = before is None or before.heartbeat.incarnation != heartbeat.incarnation
         self.members[peer.id] = Member(peer, heartbeat)
@@ -95,13 +91,13 @@ class Roster:
     def seen(self) -> int:
         """Members seen lately, alive or not, ourselves included."""
         seen = len(self._seen) + (self._step.me.id not in self._seen)
-        is_recent = self._step.tick - self._restarted_tick < self._config.seen_ticks
+        is_recent = self._step.tick - self._began_tick < self._config.seen_ticks
         return max(seen, self._seen_min) if is_recent else seen
 
     @property
     def hears_nobody(self) -> bool:
-        """Whether there were other members lately, and none of them reports."""
-        return not self.members and self.seen > 1 and self._step.tick - self._restarted_tick > _REPORTING_TICKS
+        """Whether there were other members lately, and none of them is heard."""
+        return not self.members and self.seen > 1 and self._step.tick - self._began_tick > _REPORTING_TICKS
 
     def contacts(self) -> list[Contact]:
         return [member.contact for member in self.members.values()]

@@ -16,6 +16,7 @@ from p2psub.identity.notary import NodeNotary
 from p2psub.model.effects import Deny, DenyCommand, LeaveCommand, MeasuredCommand
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
+from p2psub.model.status import LifeStage
 from p2psub.node.core import NodeCore
 from p2psub.node.security_context import SecurityContext
 from p2psub.runtime.capability import MEASURE_EVERY_S, UNFIT, Measuring
@@ -161,7 +162,7 @@ class Host:
         """Give away what we hold; whoever cannot do so in time goes as if it had crashed."""
         self._inbox.put_nowait(LeaveCommand())
         with trio.move_on_after(LEAVE_S_MAX):
-            while not self._core.status().left:
+            while self._core.status().stage is not LifeStage.LEFT:
                 await trio.sleep(LEAVE_POLL_S)
 
     async def close(self) -> None:

@@ -21,7 +21,7 @@ from p2psub.model.messages.pubsub import OwedEvent, OwedEventId
 from p2psub.model.places import Entry, Table
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
 from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
-from p2psub.super_node.settlement import CHANGE_NAMESPACE
+from p2psub.super_node.change_set import CHANGE_NAMESPACE
 
 Name = tuple[object, ...]
 Row = tuple[str, bytes, bytes, int]

@@ -12,23 +12,17 @@ from p2psub.model.ids import Contact
 from p2psub.model.messages.cube import ChangeBatch, CubeHeartbeat, VectorOffer
 from p2psub.model.step import Step
 from p2psub.super_node.change_set import ChangeSet
-from p2psub.super_node.settlement import Settlement
+from p2psub.super_node.term import Office
 
 
 class AntiEntropy:
-    """Works on any node that holds changes; only an acting super-node settles what it learns."""
+    """Works on any node that holds changes; only an acting super-node applies what it learns."""
 
-    def __init__(
-        self,
-        step: Step,
-        config: CubeConfig,
-        changes: ChangeSet,
-        settlement: Settlement,
-    ) -> None:
+    def __init__(self, step: Step, config: CubeConfig, changes: ChangeSet, office: Office) -> None:
         self._step = step
         self._config = config
         self._changes = changes
-        self._settlement = settlement
+        self._office = office
         self._has_legacy = False
 
     def offer(self, peer: Contact) -> None:
@@ -41,32 +35,31 @@ class AntiEntropy:
         self.offer(successor)
 
     def inherit(self) -> None:
-        """We lead again: there is nobody else to give it to."""
+        """We lead again: there is no other super-node to give it to."""
         self._has_legacy = False
 
     def beat(self, super_node: Contact) -> None:
-        """Show what is left of our term again, until who leads now has all of it."""
+        """Show what is left of our term again, until the present super-node has all of it."""
         if self._has_legacy:
             self.offer(super_node)
 
     def on_cube_heartbeat(self, peer: Contact, heartbeat: CubeHeartbeat) -> None:
+        """A neighbour super-node shows what it holds."""
         if heartbeat.vector != self._changes.digest:
             self.offer(peer)
-        else:
-            self._settlement.is_complete |= heartbeat.complete
 
     def on_vector_offer(self, peer: Contact, offer: VectorOffer) -> None:
-        """Answer in any case: whoever fills up must know that we have nothing more."""
+        """Answer in any case: a super-node that fills up must know that we have nothing more."""
         self._give(peer, offer.vector)
 
     def on_change_batch(self, peer: Contact, batch: ChangeBatch) -> None:
+        """A peer gives us what we lack, or has nothing more."""
         for change in batch.changes:
-            self._settlement.learn(change)
-        if not self._changes.contains(batch.vector):
-            if batch.changes:
-                self.offer(peer)
-        else:
-            self._settlement.is_complete |= batch.complete
+            self._office.learn(change)
+        if batch.changes and not self._changes.contains(batch.vector):
+            self.offer(peer)
+        if self._office.term is not None:
+            self._office.term.completeness.on_change_batch(peer, batch)
         if self._changes.missing_in(dict(batch.vector), 1):
             self._give(peer, batch.vector)
         else:
@@ -74,5 +67,4 @@ class AntiEntropy:
 
     def _give(self, peer: Contact, vector: Vector) -> None:
         changes = self._changes.batch_for(dict(vector), self._config.batch_changes_max)
-        is_complete = self._settlement.is_complete
-        self._step.send(peer, ChangeBatch(changes, self._changes.as_vector(), is_complete))
+        self._step.send(peer, ChangeBatch(changes, self._changes.as_vector(), self._office.is_complete))

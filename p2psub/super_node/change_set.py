@@ -1,27 +1,32 @@
 """The change set: every subscription and advertisement of the overlay, as numbered changes per term.
 
-A change counts only once every change before it in its stream is here too; the vector names the highest such number
-per stream. Whoever compared the highest number seen instead would take a hole for knowledge.
+A change counts only once every change before it in its log is here too; the vector names the highest such number
+per log. Whoever compared the highest number seen instead would take a hole for knowledge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from p2psub.model.batches import batches_of
 from p2psub.model.changes import Change, ChangeNumber, LogId, Vector, weight_of
 from p2psub.model.circle import is_in_arc
 from p2psub.model.content import Advertisement, Declaration, DeclarationState, keys_of
 from p2psub.model.ids import Key, NodeId, Place, SubscriptionId
+from p2psub.model.step import Step
 from p2psub.model.vectors import vector_digest, vector_of
+
+CHANGE_NAMESPACE: Final = "change"
 
 
 class ChangeSet:
-    """All changes that this node holds. Adding is idempotent, in any order."""
+    """All changes that this node holds, and which of them were refused. Adding is idempotent, in any order."""
 
-    def __init__(self, shards: int) -> None:
+    def __init__(self, step: Step, shards: int) -> None:
+        self._step = step
         self._shards = shards
-        self._streams: dict[LogId, list[Change]] = {}
+        self._logs: dict[LogId, list[Change]] = {}
         self._ahead: dict[LogId, dict[int, Change]] = {}
         self._current: dict[SubscriptionId, Change] = {}
         self._keys: dict[SubscriptionId, tuple[Key, ...]] = {}
@@ -30,21 +35,35 @@ class ChangeSet:
         self.vector: dict[LogId, int] = {}
         self.advertised: dict[SubscriptionId, Advertisement] = {}
         """What stands; few, and looked at more often than subscriptions are."""
+        self._refused: dict[ChangeNumber, None] = {}
+        self._turned_down: dict[SubscriptionId, None] = {}
+
+    def recover(self, changes: Iterable[Change]) -> None:
+        """After a restart: what was durable is still here."""
+        for change in changes:
+            self.add(change)
+
+    def learn(self, change: Change) -> bool:
+        """Take a change and make it durable; True if it is new."""
+        if not self.add(change):
+            return False
+        self._step.write(CHANGE_NAMESPACE, change.number, change)
+        return True
 
     def add(self, change: Change) -> bool:
         """Take a change; True if it is new. It counts in the vector as soon as no earlier one is missing."""
-        stream, n = change.number
-        have = self.vector.get(stream, 0)
-        ahead = self._ahead.get(stream, {})
+        log, n = change.number
+        have = self.vector.get(log, 0)
+        ahead = self._ahead.get(log, {})
         if n <= have or n in ahead:
             return False
-        self._ahead.setdefault(stream, {})[n] = change
-        ahead = self._ahead[stream]
-        line = self._streams.setdefault(stream, [])
+        self._ahead.setdefault(log, {})[n] = change
+        ahead = self._ahead[log]
+        line = self._logs.setdefault(log, [])
         while (following := ahead.pop(len(line) + 1, None)) is not None:
             line.append(following)
         if len(line) > have:
-            self.vector[stream] = len(line)
+            self.vector[log] = len(line)
             self._digest = self._vector = None
         self._make_current(change)
         return True
@@ -61,8 +80,22 @@ class ChangeSet:
                     del self.advertised[record.id]
 
     def holds(self, number: ChangeNumber) -> bool:
-        """Whether a change and all before it in its stream are here."""
-        return self.vector.get(number.stream, 0) >= number.n
+        """Whether a change and all before it in its log are here."""
+        return self.vector.get(number.log, 0) >= number.n
+
+    def refuse(self, number: ChangeNumber) -> None:
+        """An owner of our cluster voted against a change: every later cast of it gets the same answer."""
+        self._refused[number] = None
+
+    def is_refused(self, number: ChangeNumber) -> bool:
+        return number in self._refused
+
+    def turn_down(self, id_: SubscriptionId) -> None:
+        """A declaration of our cluster was refused somewhere; its end must not be taken for a lapse."""
+        self._turned_down[id_] = None
+
+    def is_turned_down(self, id_: SubscriptionId) -> bool:
+        return id_ in self._turned_down
 
     def current(self, id_: SubscriptionId) -> Change | None:
         """The change that last concerned a declaration."""
@@ -85,15 +118,15 @@ class ChangeSet:
 
     def contains(self, vector: Vector) -> bool:
         """Whether everything that `vector` names is here."""
-        return all(self.vector.get(stream, 0) >= n for stream, n in vector)
+        return all(self.vector.get(log, 0) >= n for log, n in vector)
 
     def missing_in(self, vector: dict[LogId, int], most: int) -> list[Change]:
-        """Up to `most` changes that a holder of `vector` lacks, each stream in order."""
+        """Up to `most` changes that a holder of `vector` lacks, each log in order."""
         missing: list[Change] = []
         if vector == self.vector:
             return missing
-        for stream in sorted(self._streams):
-            line, have = self._streams[stream], vector.get(stream, 0)
+        for log in sorted(self._logs):
+            line, have = self._logs[log], vector.get(log, 0)
             missing += line[have : have + most - len(missing)]
             if len(missing) >= most:
                 break

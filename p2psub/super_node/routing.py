@@ -15,7 +15,6 @@ from p2psub.model.messages.pubsub import Deliver, Delivered, Route, Routed
 from p2psub.model.outcomes import Outcome
 from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
-from p2psub.overlay.election import Election
 from p2psub.super_node.change_set import ChangeSet
 
 _PATIENCE_TICKS: Final = 4
@@ -33,30 +32,29 @@ class _Arriving:
 
 
 class Routing:
-    """Events that pass through this super-node."""
+    """Events that pass through a super-node in one term."""
 
     def __init__(
         self,
         step: Step,
         changes: ChangeSet,
         directory: Directory,
-        election: Election,
+        cluster: ClusterId,
         contact_of: Callable[[NodeId], Contact | None],
+        casts: Casts,
     ) -> None:
         self._step = step
         self._changes = changes
         self._directory = directory
-        self._election = election
+        self._cluster = cluster
         self._contact_of = contact_of
         self._arriving: dict[EventId, dict[CastId, _Arriving]] = {}
-        self.casts: Casts
+        self._casts = casts
 
     # Out
 
     def on_route(self, peer: Contact, route: Route) -> None:
         """Cast the event to the clusters of the subscriptions it is owed to, and report what became of it."""
-        if not self._election.is_super_node:
-            return
         by_cluster: dict[ClusterId, list[SubscriptionId]] = {}
         for obligation in route.owed:
             by_cluster.setdefault(obligation.cluster, []).append(obligation.subscription)
@@ -73,14 +71,14 @@ class Routing:
                 self._step.send(peer, Routed(route.attempt, event, summary.outcomes))
 
         if targets:
-            self.casts.start(EventPayload(route.timed, tuple(targets), route.missed), report)
+            self._casts.start(EventPayload(route.timed, tuple(targets), route.missed), report)
 
     # In
 
     def take(self, cast: CastId, payload: EventPayload) -> None:
         """Our cluster's part: hand the event to its subscribers here."""
         event = payload.timed.event
-        wanted = [s for cluster, _, subs in payload.targets if cluster == self._election.cluster for s in subs]
+        wanted = [s for cluster, _, subs in payload.targets if cluster == self._cluster for s in subs]
         arriving = _Arriving({}, {}, self._step.tick, self._step.tick)
         by_peer: dict[NodeId, list[SubscriptionId]] = {}
         for id_ in wanted:
@@ -117,7 +115,7 @@ class Routing:
         self._answer(cast, arriving)
 
     def _answer(self, cast: CastId, arriving: _Arriving) -> None:
-        self.casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes.items())))
+        self._casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes.items())))
 
     def tick(self) -> None:
         """Repeat to peers that have not answered; answer for those who have when patience ends."""

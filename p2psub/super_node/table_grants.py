@@ -76,10 +76,10 @@ class TableGrants:
             self._claims = vector_of(self.vector)
         return self._claims
 
-    def claim(self, stream: LogId, n: int) -> None:
-        """Every owner of the table holds the changes of a stream up to `n`."""
-        if n > self.vector.get(stream, 0):
-            self.vector[stream] = n
+    def claim(self, log: LogId, n: int) -> None:
+        """Every owner of the table holds the changes of a log up to `n`."""
+        if n > self.vector.get(log, 0):
+            self.vector[log] = n
             self._digest = self._claims = None
 
     @property
@@ -165,8 +165,8 @@ class TableGrants:
         if self.table is not None:
             self._older.append((self.table, Micros(self.step.now + self.lease_us)))
         self.table, self._next = done.table, None
-        for stream, n in done.vector.items():
-            self.claim(stream, n)
+        for log, n in done.vector.items():
+            self.claim(log, n)
         self._indexed = {c.id: self._indexed[c.id] for c in self.table.owners if c.id in self._indexed}
         return True
 

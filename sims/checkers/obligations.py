@@ -27,7 +27,7 @@ class _Wanted:
 
     def is_active_under(self, vector: dict[LogId, int]) -> bool:
         """Whether the highest version that the vector holds is an active one."""
-        known = [(version, state) for stream, n, version, state in self.changes if n <= vector.get(stream, 0)]
+        known = [(version, state) for log, n, version, state in self.changes if n <= vector.get(log, 0)]
         return bool(known) and max(known)[1] is DeclarationState.ACTIVE
 
 
@@ -52,7 +52,7 @@ class _Register:
                 self._by_topic.setdefault(topic, []).append(wanted)
             if not topics:
                 self._open.append(wanted)
-        wanted.changes.append((number.stream, number.n, subscription.version, subscription.state))
+        wanted.changes.append((number.log, number.n, subscription.version, subscription.state))
 
     def owed(self, event: Event, vector: dict[LogId, int]) -> list[SubscriptionId]:
         """Whom an event stored under that vector is owed to."""

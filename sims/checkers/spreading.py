@@ -24,7 +24,7 @@ def check_stored_once(evidence: Evidence) -> Iterator[Finding]:
 
 
 def check_numbered_once(evidence: Evidence) -> Iterator[Finding]:
-    """S11: a number of a stream names one change for ever."""
+    """S11: a number of a log names one change for ever."""
     seen: dict[ChangeNumber | None, tuple[object, int | None]] = {}
     for at_us, record in evidence.of(Kind.NUMBER):
         declared = record.subscribed or record.advertised

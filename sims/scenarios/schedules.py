@@ -14,6 +14,7 @@ from p2psub.model.effects import LeaveCommand
 from p2psub.model.ids import ClusterId, Contact, NodeId, key_of_topic
 from p2psub.model.instants import SECOND_US
 from p2psub.model.records import Kind, Record
+from p2psub.model.status import LifeStage
 from sims.engine.host import Host
 from sims.engine.placement import cluster_named
 from sims.engine.world import status_of
@@ -320,7 +321,7 @@ def departures(stage: Stage, rng: Random) -> None:
         said = status_of(host)
         if said is None or host.incarnation != incarnation or not stage.saboteur.is_open:
             return
-        if said.left:
+        if said.stage is LifeStage.LEFT:
             stage.saboteur.retire(host)
         else:
             stage.world.agenda.after(SOON_US, wait, host, incarnation)

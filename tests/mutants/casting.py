@@ -13,7 +13,8 @@ from p2psub.model.messages.cube import CubeHeartbeat
 from p2psub.model.outcomes import Outcome
 from p2psub.node.leadership import Leadership
 from p2psub.super_node.antientropy import AntiEntropy
-from p2psub.super_node.table_grants import TableGrants
+from p2psub.super_node.completeness import Completeness
+from p2psub.super_node.term import Term
 from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_UNDER_FIRE
 from tests.mutants.mutant import mutant
 
@@ -60,16 +61,17 @@ def never_compares_changes(patch: pytest.MonkeyPatch) -> None:
 def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new cluster acts only when its owners hold every change fixed at the split. Here it acts at once."""
 
-    def hasty(self: Leadership, grants: TableGrants) -> None:
+    def hasty(self: Leadership, term: Term) -> None:
         cube, giver = self._cores.cube, self._cores.cube.giver()
         if cube.granted is None or giver is None:
-            cube.ask_for_split(grants.cluster)
+            cube.ask_for_split(term.id.cluster)
         else:
-            self._cores.settlement.is_complete = True
+            term.completeness._is_complete = True
             cube.report_filled(giver)
 
-    def at_once(self: Leadership) -> None:
-        self._cores.settlement.is_complete = True
+    def at_once(self: Completeness) -> list[Contact]:
+        self._is_complete = True
+        return []
 
     patch.setattr(Leadership, "_seek_place", hasty)
-    patch.setattr(Leadership, "_fill", at_once)
+    patch.setattr(Completeness, "tick", at_once)

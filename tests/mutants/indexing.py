@@ -10,8 +10,9 @@ from p2psub.model.messages.cluster import StoreChange
 from p2psub.model.places import Table
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.match_index import MatchIndex
+from p2psub.super_node.change_log import ChangeLog
 from p2psub.super_node.change_set import ChangeSet
-from p2psub.super_node.settlement import Settlement, _Settling
+from p2psub.super_node.confirmations import Confirmations, _Unapplied
 from p2psub.super_node.table_grants import TableGrants
 from tests.mutants.hostile import (
     CUBE_UNDER_FIRE,
@@ -70,20 +71,19 @@ def asks_present_owners_only(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", on=TABLES_MOVE)
 def claims_before_owners_confirmed(patch: pytest.MonkeyPatch) -> None:
     """Rule: the super-node claims of its owners only what they confirmed. Here it claims what it has sent."""
-    settle = Settlement._settle_if_stored
+    apply = Confirmations._apply_if_stored
 
-    def hasty(self: Settlement, entry: _Settling) -> None:
-        if self.grants is not None:
-            entry.confirmed.update({contact.id: None for contact in self._lacking(entry)})
-        settle(self, entry)
+    def hasty(self: Confirmations, entry: _Unapplied) -> None:
+        entry.confirmed.update({contact.id: None for contact in self._lacking(entry)})
+        apply(self, entry)
 
-    patch.setattr(Settlement, "_settle_if_stored", hasty)
+    patch.setattr(Confirmations, "_apply_if_stored", hasty)
 
 
 @mutant("S1", "bound:stable", on=REIGNS_FALL, first=(10, 12, 13))
 def casts_before_candidates_hold(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change counts only when the first candidates have it. Here the super-node's own copy is enough."""
-    patch.setattr(Settlement, "_is_held", lambda self, number: self._changes.holds(number))
+    patch.setattr(ChangeLog, "is_replicated", lambda self, number: self._changes.holds(number))
 
 
 @mutant("S1", "S9", "bound:stable", on=CUBE_UNDER_FIRE)
@@ -93,9 +93,9 @@ def takes_the_highest_number_for_all_below(patch: pytest.MonkeyPatch) -> None:
 
     def highest(self: ChangeSet, change: Change) -> bool:
         is_new = add(self, change)
-        stream, n = change.number
-        if is_new and n > self.vector.get(stream, 0):
-            self.vector[stream] = n
+        log, n = change.number
+        if is_new and n > self.vector.get(log, 0):
+            self.vector[log] = n
             self._digest = None
         return is_new
 

@@ -24,7 +24,7 @@ VECTORS = st.dictionaries(STREAMS, st.integers(1, 4), max_size=5)
 
 def changes_of(vector: dict[LogId, int]) -> set[tuple[LogId, int]]:
     """Every change below the vector."""
-    return {(stream, n) for stream, high in vector.items() for n in range(1, high + 1)}
+    return {(log, n) for log, high in vector.items() for n in range(1, high + 1)}
 
 
 @given(st.lists(VECTORS, min_size=1, max_size=4))

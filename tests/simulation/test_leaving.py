@@ -6,7 +6,7 @@ import pytest
 
 from p2psub.model.effects import LeaveCommand
 from p2psub.model.instants import SECOND_US
-from p2psub.model.status import Role
+from p2psub.model.status import LifeStage, Role
 from sims.engine.host import Host
 from sims.engine.world import status_of
 from sims.scenarios.run import run
@@ -31,7 +31,7 @@ def leave(stage: Stage, host: Host) -> float:
     """Let a peer leave and end its process once it has; heartbeats that took."""
     began = stage.world.now
     stage.world.command(host, LeaveCommand())
-    while not (said := status_of(host)) or not said.left:
+    while not (said := status_of(host)) or said.stage is not LifeStage.LEFT:
         stage.world.run_for(SECOND_US // 10)
         assert stage.world.now - began < 20 * SECOND_US, "it never left"
     stage.world.crash(host, wipe=True)

@@ -11,7 +11,7 @@ from p2psub.model.digests import content_hash
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Stamp
 from p2psub.model.records import Kind, Record
-from p2psub.model.status import NodeStatus, Role
+from p2psub.model.status import LifeStage, NodeStatus, Role
 from sims.checkers.evidence import Evidence, Phases, Site
 from sims.engine.faults import Crash, Cut, FaultLog
 
@@ -91,6 +91,7 @@ def status(n: int, count: int = 5, **changes: Any) -> NodeStatus:
         "id": node(n),
         "incarnation": 1,
         "cluster": CLUSTER,
+        "stage": LifeStage.SUPER_NODE if n == 0 else LifeStage.MEMBER,
         "role": Role.SUPER_NODE if n == 0 else Role.MEMBER,
         "epoch": EPOCH,
         "super_node": contact(0),
@@ -110,7 +111,6 @@ def status(n: int, count: int = 5, **changes: Any) -> NodeStatus:
         "active_subscriptions": (),
         "active_advertisements": (),
         "advertised": (),
-        "left": False,
         "hears_nobody": False,
         "queued_messages": 0,
         "queued_messages_max": 7,

@@ -19,7 +19,7 @@ from sims.engine.host import Host
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 from tests.unit.bench import at, event_of, on_topic, sent_of, subscription_of, topic_in
-from tests.unit.throne import Throne
+from tests.unit.leaders import Leader
 
 FORBIDDEN, WELCOME = "forbidden", "welcome"
 
@@ -42,21 +42,21 @@ def test_everybody_is_welcome_until_capacity_is_counted() -> None:
 
 def test_refused_vote_makes_the_verdict_refused_and_numbers_an_end() -> None:
     """The end is a change of its own, stored by the same owner: nobody goes on matching it."""
-    throne, topic = Throne(32, 64), topic_in(32, 64)
+    leader, topic = Leader(32, 64), topic_in(32, 64)
     record = subscription_of(on_topic(topic), subscriber=64)
-    throne.subscribe(64, record)
-    ((owner, store),) = sent_of(throne.step, StoreChange)
+    leader.subscribe(64, record)
+    ((owner, store),) = sent_of(leader.step, StoreChange)
     assert owner == at(64)
-    throne.settle()
+    leader.settle()
     for place in (32, 64):
-        throne.hold_stream(place)
-    throne.store_interest(64, store, granted=False)
-    sends = [message for _, message in throne.step.sends if isinstance(message, Verdict | StoreChange)]
+        leader.hold_changes(place)
+    leader.store_change(64, store, granted=False)
+    sends = [message for _, message in leader.step.sends if isinstance(message, Verdict | StoreChange)]
     assert sends[0] == Verdict(record.id, 1, VerdictStatus.REFUSED, ())
     assert isinstance(sends[1], StoreChange)
     ended = sends[1].change.record
     assert (ended.id, ended.version, ended.state) == (record.id, 2, DeclarationState.ENDED)
-    assert list(throne.cores.changes.active()) == []
+    assert list(leader.cores.changes.active()) == []
     assert not [m for m in sends if isinstance(m, ChangeStored)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from p2psub.casts.cast import Casts, Payload, Summary
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact
@@ -48,8 +50,9 @@ class Bench:
         election = Election(self.step, CONFIG.cluster)
         election.lead(cluster_at(own))
         self.cube = Hypercube(self.step, CONFIG.cube, self.directory, election, self.liveness, tuple)
+        self.cube.take_seat(is_founding=False)
         self.local = FakeLocal()
-        self.casts = Casts(self.step, CONFIG.cube, self.cube, self.directory, self.liveness, self.local)
+        self.casts = Casts(self.step, CONFIG.cube, self.cube, self.directory, self.liveness, self.local, count(1))
         for prefix in prefixes:
             leader = ruler_of(prefix)
             term = epoch(1, leader.id[0])

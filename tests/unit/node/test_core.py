@@ -26,16 +26,17 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros, Stamp
+from p2psub.model.messages.cluster import Takeover
 from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
 from p2psub.model.messages.hello import Welcome
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import OwedEvent
+from p2psub.model.messages.pubsub import Declare, OwedEvent
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind, Record
-from p2psub.model.status import Role
+from p2psub.model.status import LifeStage, Role
 from p2psub.node.core import Disk, NodeCore
 from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
-from p2psub.super_node.settlement import CHANGE_NAMESPACE
+from p2psub.super_node.change_set import CHANGE_NAMESPACE
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -260,3 +261,13 @@ def test_joiner_dials_its_contacts_and_founds_nothing_while_they_are_silent() ->
 def test_same_inputs_make_the_same_effects() -> None:
     """Determinism: no clock, no dice but those handed in."""
     assert founder().effects == founder().effects
+
+
+def test_deposed_super_node_numbers_nothing() -> None:
+    """A request to it goes unanswered; the peer finds the new one."""
+    machine = founder()
+    higher = Takeover(CLUSTER, epoch(9, 64), PEER)
+    machine.step(Received(PEER, [higher], Stamp(0, 0)))
+    assert machine.core.status().stage is LifeStage.MEMBER
+    made = machine.step(Received(PEER, [Declare(subscription_of(on_topic("x"), subscriber=64))], Stamp(0, 0)))
+    assert made == []

@@ -69,7 +69,11 @@ class Exchange:
     def join(self, place: int, via: int) -> None:
         """A newcomer looks itself up through a member, and copies the list it is told."""
         peer = self.add(at(place))
-        peer.lookups.start(at(place).id, lambda found: peer.ring.join(CLUSTER, found), via=at(via))
+
+        def join(found: Found) -> None:
+            peer.ring.join(CLUSTER, found)
+
+        peer.lookups.start(at(place).id, join, via=at(via))
         self.deliver()
 
     def look_up(self, origin: Contact, key: Key) -> Found:

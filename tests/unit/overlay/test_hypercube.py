@@ -34,6 +34,7 @@ class Seat:
         self.cube = Hypercube(
             self.step, CONFIG.cube, self.directory, self.election, self.liveness, vector=lambda: VECTOR
         )
+        self.cube.take_seat(is_founding=False)
 
     def know(self, *entries: Entry) -> None:
         """Hear of other clusters."""
@@ -87,7 +88,7 @@ def test_first_cluster_owns_the_whole_cube() -> None:
     places = [first.cube.place]
     first.cube.found_overlay(first.cluster)
     places.append(first.cube.place)
-    first.election.follow(first.cluster, epoch(2, 99), at(99))
+    first.cube.leave_seat()
     assert [*places, first.cube.place] == [None, "", None]
 
 
@@ -124,7 +125,7 @@ def test_deposed_super_node_places_no_founder() -> None:
     """Its promise ended with its term."""
     giver = seat("a", "", 10)
     ask(giver)
-    giver.election.follow(giver.cluster, epoch(2, 99), at(99))
+    giver.cube.leave_seat()
     giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1), VECTOR))
     assert giver.prefixes() == {"a": ""}
 
@@ -133,9 +134,9 @@ def test_promise_of_an_earlier_term_is_void() -> None:
     """Also of the same node's: casts of the term between went past the founder."""
     giver = seat("a", "", 10)
     ask(giver)
-    giver.election.follow(giver.cluster, epoch(2, 99), at(99))
-    giver.election.vacate(at(99).id)
+    giver.cube.leave_seat()
     giver.election.lead(giver.cluster)
+    giver.cube.take_seat(is_founding=False)
     giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1), VECTOR))
     assert giver.prefixes() == {"a": ""}
 
@@ -181,7 +182,7 @@ def test_only_a_shortest_prefix_is_split() -> None:
     """Whoever has a longer one says where to ask; so does whoever leads nothing."""
     assert refusal(seat("a", "10", 10, entry("b", "0", 20), entry("c", "11", 30))) == "not_the_shortest"
     deposed = seat("a", "", 10)
-    deposed.election.follow(deposed.cluster, epoch(2, 99), at(99))
+    deposed.cube.leave_seat()
     assert refusal(deposed) == "not_the_shortest"
 
 
@@ -381,5 +382,5 @@ def test_founder_does_not_take_the_place_of_a_cluster_of_its_name() -> None:
     """It has none of its changes."""
     seated = seat("a", "0", 10, entry("b", "1", 20))
     seated.know(entry("a", "0", 10, version=4, standing=Standing.GONE))
-    seated.cube.is_founding = True
+    seated.cube.take_seat(is_founding=True)
     assert not seated.cube.reclaim()

@@ -102,8 +102,7 @@ def test_members_count_as_seen_for_a_while_and_not_for_ever() -> None:
 
 def test_new_term_counts_those_it_knew_of_as_seen() -> None:
     """They may be on the other side of a cut; nobody is a member before it reports."""
-    roster = Roster(step_at(100), CONFIG.cluster)
-    roster.restart([at(1), at(2), at(3), at(100)])
+    roster = Roster(step_at(100), CONFIG.cluster, [at(1), at(2), at(3), at(100)])
     assert roster.seen == 4
     assert roster.owners() == [at(100)]
 
@@ -133,8 +132,7 @@ def test_member_that_left_is_not_counted_on() -> None:
 
 def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
     """Not while they may not have heard of its term yet, and not if there is nobody to hear."""
-    roster = Roster(step_at(100), CONFIG.cluster)
-    roster.restart([at(20), at(100)])
+    roster = Roster(step_at(100), CONFIG.cluster, [at(20), at(100)])
     heard = []
     for _ in range(10):
         roster._step.tick += 1

@@ -317,14 +317,14 @@ def test_replayed_event_is_owed_to_the_new_subscription_once() -> None:
 def test_store_record_names_what_the_event_was_matched_against() -> None:
     """S1 is judged by that vector: it must not promise more than the indexes were known to hold."""
     cores, event = owner(THERE), event_of(TOPIC)
-    stream = change_of(THERE, 1).number.stream
-    cores.arc_lease.renew(cores.step.now, ((stream, 5),))
+    log = change_of(THERE, 1).number.log
+    cores.arc_lease.renew(cores.step.now, ((log, 5),))
     cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
     for to, ask in sent_of(cores.step, MatchRequest):
-        cores.matchmaker.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), ((stream, 3),), False))
+        cores.matchmaker.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), ((log, 3),), False))
     make_durable(cores.step)
     (record,) = records_of(cores.step, Kind.STORE)
-    assert (record.event, record.vector, record.count) == (event.id, ((stream, 3),), 1)
+    assert (record.event, record.vector, record.count) == (event.id, ((log, 3),), 1)
 
 
 # Rights

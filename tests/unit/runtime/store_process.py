@@ -16,7 +16,7 @@ import trio
 from p2psub.model.effects import Persist, Write
 from p2psub.runtime.store import Store
 from p2psub.runtime.store_file import StoreBusy
-from p2psub.super_node.settlement import CHANGE_NAMESPACE
+from p2psub.super_node.change_set import CHANGE_NAMESPACE
 from tests.unit.bench import ANY, change_of, epoch, subscription_of
 
 

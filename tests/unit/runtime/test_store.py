@@ -37,7 +37,7 @@ from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
 from p2psub.runtime.namespaces import MEMBERSHIP_NAMESPACE
 from p2psub.runtime.store import Store
 from p2psub.runtime.store_file import StoreBusy, StoreDamaged, StoreError, StoreUnusable
-from p2psub.super_node.settlement import CHANGE_NAMESPACE
+from p2psub.super_node.change_set import CHANGE_NAMESPACE
 from tests.oracles.instances import exact, instances_of
 from tests.unit.bench import ANY, CLUSTER, CONFIG, at, change_of, epoch, on_topic, subscription_of
 from tests.unit.runtime.full_disk import files_limited_to
@@ -247,7 +247,7 @@ def test_a_kill_loses_nothing_that_was_called_durable(path: Path) -> None:
             for _ in range(3 + 7 * round_):
                 reported = int(output.readline().split()[1])
         with closing(Store.open(path)) as store:
-            left = [name.n for name in names_in(store) if name.stream.epoch.counter == store.incarnation - 1]
+            left = [name.n for name in names_in(store) if name.log.epoch.counter == store.incarnation - 1]
         assert left[-1] >= reported
         assert left == [left[-1] - 1, left[-1]]
 

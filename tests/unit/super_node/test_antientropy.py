@@ -10,6 +10,8 @@ from p2psub.model.changes import Change
 from p2psub.model.messages import Message
 from p2psub.model.messages.cube import ChangeBatch, CubeHeartbeat, VectorOffer
 from p2psub.node.cores import Cores
+from p2psub.node.leadership import Leadership
+from p2psub.node.life_cycle import LifeCycle
 from tests.unit.bench import CLUSTER, at, change_of, cores_at, epoch, on_topic, sent, subscription_of
 
 SMALL = NodeConfig(cube=CubeConfig(batch_changes_max=3))
@@ -26,6 +28,13 @@ def holder(place: int, *changes: Change) -> Cores:
     cores = cores_at(place, config=SMALL)
     for change in changes:
         cores.changes.add(change)
+    return cores
+
+
+def filling(place: int, *changes: Change) -> Cores:
+    """A super-node that may lack changes."""
+    cores = holder(place, *changes)
+    Leadership(cores, LifeCycle(), ()).found_cluster(CLUSTER)
     return cores
 
 
@@ -96,23 +105,23 @@ def test_batches_are_bounded_and_contiguous() -> None:
 
 def test_completeness_spreads_only_to_who_holds_everything() -> None:
     """A filling cluster is complete when it holds all that a complete neighbour holds, not before."""
-    one, other = holder(10), holder(20, *numbered(1, 4))
-    other.settlement.is_complete = True
+    one, other = filling(10), holder(20, *numbered(1, 4))
     batch = ChangeBatch(tuple(numbered(1, 3)), other.changes.as_vector(), True)
     one.antientropy.on_change_batch(at(20), batch)
-    assert not one.settlement.is_complete
+    assert not one.office.is_complete
     sent(one.step)
     one.antientropy.on_change_batch(at(20), ChangeBatch(tuple(numbered(1, 4)[3:]), other.changes.as_vector(), True))
-    assert one.settlement.is_complete
+    assert one.office.is_complete
 
 
 def test_incomplete_neighbour_makes_nobody_complete() -> None:
     """Two that lack the same would otherwise assure each other."""
-    one, other = holder(10, *numbered(1, 2)), holder(20, *numbered(1, 2))
-    one.antientropy.on_cube_heartbeat(at(20), report(other, complete=False))
-    assert not one.settlement.is_complete
-    one.antientropy.on_cube_heartbeat(at(20), report(other, complete=True))
-    assert one.settlement.is_complete
+    one, other = filling(10, *numbered(1, 2)), holder(20, *numbered(1, 2))
+    assert one.office.term is not None
+    one.office.term.completeness.on_cube_heartbeat(at(20), report(other, complete=False))
+    assert not one.office.is_complete
+    one.office.term.completeness.on_cube_heartbeat(at(20), report(other, complete=True))
+    assert one.office.is_complete
 
 
 def test_every_offer_is_answered() -> None:

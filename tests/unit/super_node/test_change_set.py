@@ -9,7 +9,7 @@ from p2psub.model.changes import Change, ChangeNumber, LogId
 from p2psub.model.circle import is_in_arc
 from p2psub.model.content import Declaration, Subscription, keys_of
 from p2psub.super_node.change_set import ChangeSet
-from tests.unit.bench import CLUSTER, CONFIG, change_of, epoch, node_at, on_topic, subscription_of
+from tests.unit.bench import CLUSTER, CONFIG, change_of, epoch, node_at, on_topic, step_at, subscription_of
 
 SHARDS = CONFIG.pubsub.shards
 ONE, TWO = epoch(1, 1), epoch(2, 2)
@@ -31,7 +31,7 @@ def some_changes(draw: st.DrawFn) -> list[Change]:
 
 def set_of(changes: list[Change]) -> ChangeSet:
     """A set that took the changes in this order."""
-    held = ChangeSet(SHARDS)
+    held = ChangeSet(step_at(1), SHARDS)
     for change in changes:
         held.add(change)
     return held
@@ -57,22 +57,22 @@ def test_order_and_repetition_do_not_matter(changes: list[Change], data: st.Data
 
 @given(some_changes(), st.data())
 def test_vector_names_only_what_has_nothing_missing_before_it(changes: list[Change], data: st.DataObject) -> None:
-    """Whatever subset arrived: per stream the highest number below which all are here."""
+    """Whatever subset arrived: per log the highest number below which all are here."""
     arrived = data.draw(st.lists(st.sampled_from(changes), unique=True)) if changes else []
     held = set_of(arrived)
     for term in (ONE, TWO):
-        numbers = {change.number.n for change in arrived if change.number.stream.epoch == term}
+        numbers = {change.number.n for change in arrived if change.number.log.epoch == term}
         contiguous = next(n for n in range(len(numbers) + 2) if n + 1 not in numbers)
-        stream = LogId(CLUSTER, term)
-        assert held.vector.get(stream, 0) == contiguous
-        assert held.holds(ChangeNumber(stream, contiguous))
-        assert not held.holds(ChangeNumber(stream, contiguous + 1))
+        log = LogId(CLUSTER, term)
+        assert held.vector.get(log, 0) == contiguous
+        assert held.holds(ChangeNumber(log, contiguous))
+        assert not held.holds(ChangeNumber(log, contiguous + 1))
 
 
 @given(some_changes(), st.integers(1, 5))
 def test_giving_what_is_missing_ends_with_both_holding_all(mine: list[Change], most: int) -> None:
     """Batch by batch, never more than `most`, in an order that leaves no hole."""
-    giver, taker = set_of(mine), ChangeSet(SHARDS)
+    giver, taker = set_of(mine), ChangeSet(step_at(1), SHARDS)
     while batch := giver.missing_in(taker.vector, most):
         assert len(batch) <= most
         for change in batch:
@@ -84,7 +84,7 @@ def test_giving_what_is_missing_ends_with_both_holding_all(mine: list[Change], m
 
 def test_new_is_told_from_known() -> None:
     """Also for a change that waits for those before it."""
-    held, later = ChangeSet(SHARDS), change_of(record(1, 1), 2)
+    held, later = ChangeSet(step_at(1), SHARDS), change_of(record(1, 1), 2)
     assert held.add(later)
     assert not held.add(later)
     assert held.add(change_of(record(2, 1), 1))

@@ -14,7 +14,6 @@ from p2psub.model.messages.pubsub import Deliver, Delivered, Obligation, Route, 
 from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.places import Entry
 from p2psub.overlay.directory import Directory
-from p2psub.overlay.election import Election
 from p2psub.super_node.change_set import ChangeSet
 from p2psub.super_node.routing import Routing
 from tests.unit.bench import (
@@ -60,14 +59,12 @@ class Station:
 
     def __init__(self) -> None:
         self.step = step_at(1)
-        self.election = Election(self.step, CONFIG.cluster)
-        self.election.lead(CLUSTER)
-        directory, changes = Directory(), ChangeSet(CONFIG.pubsub.shards)
+        directory, changes = Directory(), ChangeSet(self.step, CONFIG.pubsub.shards)
         directory.merge([Entry(FAR, Prefix("1"), 1, at(90), epoch(1, 90), 4)])
         for n, record in enumerate((FIRST, SECOND, OTHER, GONE, ENDED), start=1):
             changes.add(change_of(record, n))
-        self.core = Routing(self.step, changes, directory, self.election, self.contact_of)
-        self.casts = self.core.casts = FakeCasts()
+        self.casts = FakeCasts()
+        self.core = Routing(self.step, changes, directory, CLUSTER, self.contact_of, self.casts)
 
     def contact_of(self, node: NodeId) -> Contact | None:
         return at(node[0]) if node[0] in (64, 128) else None
@@ -111,16 +108,13 @@ def test_route_becomes_one_multicast_to_the_clusters_that_are_owed() -> None:
 
 
 def test_nothing_is_reported_that_nobody_said() -> None:
-    """A cast without outcomes leaves the debt with the owner; who does not lead starts none."""
+    """A cast without outcomes leaves the debt with the owner."""
     station = Station()
     far = subscription_of(on_topic("x"), cluster=FAR).id
     route = Route(6, Timed(EVENT, Micros(5)), (Obligation(far, FAR),))
     station.core.on_route(at(32), route)
     station.casts.started[0][1](EventSummary(()), True)
     assert sent(station.step) == []
-    station.election.follow(CLUSTER, epoch(9, 9), at(9))
-    station.core.on_route(at(32), route)
-    assert len(station.casts.started) == 1
 
 
 def test_each_peer_gets_one_message_and_the_cast_waits_for_all() -> None:

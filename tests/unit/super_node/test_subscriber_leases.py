@@ -9,8 +9,9 @@ from p2psub.model.content import Subscription
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.places import Table
 from p2psub.super_node.change_set import ChangeSet
-from p2psub.super_node.subscriber_leases import SubscriberLeases
+from p2psub.super_node.subscriber_leases import Lapses, SubscriberLeases
 from tests.unit.bench import (
     ANY,
     CLUSTER,
@@ -27,7 +28,7 @@ from tests.unit.bench import (
 
 LEASE_TICKS = CONFIG.cluster.subscriber_lease_ticks
 OURS, THEIRS = epoch(3, 1), epoch(2, 200)
-REIGN = LogId(CLUSTER, OURS)
+TERM = LogId(CLUSTER, OURS)
 
 
 class Keeper:
@@ -35,8 +36,13 @@ class Keeper:
 
     def __init__(self) -> None:
         self.step = step_at(1)
-        self.changes = ChangeSet(CONFIG.pubsub.shards)
-        self.core = SubscriberLeases(self.step, CONFIG.cluster, self.changes)
+        self.changes = ChangeSet(self.step, CONFIG.pubsub.shards)
+        self.lapses = Lapses(self.step, self.changes)
+        self.begin(None)
+
+    def begin(self, last: Table | None) -> None:
+        """Begin a term; `last` is the table of the one before."""
+        self.core = SubscriberLeases(self.step, CONFIG.cluster, self.changes, self.lapses, TERM, last)
 
     def hold(self, record: Subscription, term: Epoch) -> Change:
         """The next change of a term."""
@@ -49,10 +55,15 @@ class Keeper:
         self.hold(record, OURS)
         return record
 
-    def learn(self, record: Subscription, *, foreign: bool = False, heir_among: tuple[int, ...] | None = None) -> None:
-        """Learn a change as super-node, or as heir in a ring."""
-        table = None if heir_among is None else table_of(*heir_among)
-        self.core.learn(self.hold(record, THEIRS if foreign else OURS), REIGN, table)
+    def learn(
+        self, record: Subscription, *, foreign: bool = False, candidate_among: tuple[int, ...] | None = None
+    ) -> None:
+        """Learn a change as super-node, or as in-sync candidate in a ring."""
+        change = self.hold(record, THEIRS if foreign else OURS)
+        if candidate_among is None:
+            self.core.learn(change)
+        else:
+            self.lapses.learn(change, TERM, table_of(*candidate_among))
 
     def told(self, peer: int = 8, incarnation: int = 1) -> list[tuple[Contact, Verdict]]:
         """What a peer hears when it reports."""
@@ -88,22 +99,22 @@ def test_lease_runs_out_for_the_silent_alone() -> None:
     silent, heard = keeper.add(wanted()), keeper.add(wanted(subscriber=9))
     keeper.add(wanted(subscriber=1))
     keeper.add(subscription_of(ANY, 1, 10, cluster=ClusterId("c2")))
-    keeper.core.restart(None)
+    keeper.begin(None)
     keeper.tick(LEASE_TICKS)
-    assert keeper.core.run_out(CLUSTER) == []
+    assert keeper.core.run_out() == []
     keeper.core.heard(at(heard.id.node[0]), 1)
     keeper.tick(1)
-    assert keeper.core.run_out(CLUSTER) == [silent]
+    assert keeper.core.run_out() == [silent]
 
 
 def test_whatever_another_term_numbers_has_a_lease_of_its_own() -> None:
     """Its peer was heard there; before it finds us, we must not end what it has just declared."""
     keeper = Keeper()
     keeper.add(wanted())
-    keeper.core.restart(None)
+    keeper.begin(None)
     keeper.tick(LEASE_TICKS + 1)
     keeper.learn(wanted(2), foreign=True)
-    assert keeper.core.run_out(CLUSTER) == []
+    assert keeper.core.run_out() == []
 
 
 # Telling
@@ -114,7 +125,7 @@ def test_peer_is_told_of_a_doubted_end_with_every_report_until_it_goes_above() -
     keeper = Keeper()
     keeper.told()
     end = keeper.add(ended())
-    keeper.core.doubt(end.id)
+    keeper.lapses.doubt(end.id)
     assert [keeper.told() for _ in range(3)] == [[word_on(end)]] * 3
     keeper.add(subscription_of(ANY, version=3))
     assert keeper.told() == []
@@ -124,7 +135,7 @@ def test_peer_that_meant_the_end_is_left_alone_after_sixteen_tellings() -> None:
     """It has nothing to say to them."""
     keeper = Keeper()
     keeper.told()
-    keeper.core.doubt(keeper.add(ended()).id)
+    keeper.lapses.doubt(keeper.add(ended()).id)
     assert [len(keeper.told()) for _ in range(18)] == [1] * 16 + [0] * 2
 
 
@@ -132,7 +143,7 @@ def test_end_above_the_doubted_one_is_not_told() -> None:
     """It was refused, or ended by its peer, since: to tell it would begin that anew, for ever."""
     keeper = Keeper()
     keeper.told()
-    keeper.core.doubt(keeper.add(ended()).id)
+    keeper.lapses.doubt(keeper.add(ended()).id)
     keeper.add(ended(version=4))
     assert keeper.told() == []
 
@@ -141,7 +152,7 @@ def test_another_process_of_the_peer_is_not_told() -> None:
     """What the old one declared ended with it."""
     keeper = Keeper()
     keeper.told()
-    keeper.core.doubt(keeper.add(ended()).id)
+    keeper.lapses.doubt(keeper.add(ended()).id)
     assert keeper.told(incarnation=2) == []
     assert keeper.told() == [], "nor is it kept"
 
@@ -152,7 +163,7 @@ def test_many_ends_are_told_in_turn_some_with_each_report() -> None:
     keeper.told()
     ends = [keeper.add(ended(n)) for n in range(1, 151)]
     for end in ends:
-        keeper.core.doubt(end.id)
+        keeper.lapses.doubt(end.id)
     reports = [keeper.told() for _ in range(3)]
     assert [len(told) for told in reports] == [64, 64, 64]
     assert [word for told in reports for word in told][:150] == [word_on(end) for end in ends]
@@ -189,11 +200,13 @@ def test_end_that_is_learned_after_what_is_above_it_is_an_old_story() -> None:
 
 
 @pytest.mark.parametrize(("is_foreign", "owners", "doubts"), [(False, (1, 8), 0), (False, (1,), 1), (True, (1, 8), 1)])
-def test_heir_notes_what_its_super_node_has_to_tell(is_foreign: bool, owners: tuple[int, ...], doubts: int) -> None:
+def test_in_sync_candidate_notes_what_its_super_node_has_to_tell(
+    is_foreign: bool, owners: tuple[int, ...], doubts: int
+) -> None:
     """Ends of other terms, and ends of peers that were not there to ask for them."""
     keeper = Keeper()
-    keeper.learn(ended(), foreign=is_foreign, heir_among=owners)
-    keeper.core.restart(table_of(1, 8))
+    keeper.learn(ended(), foreign=is_foreign, candidate_among=owners)
+    keeper.begin(table_of(1, 8))
     assert len(keeper.told()) == doubts
 
 
@@ -201,7 +214,7 @@ def test_ordinary_failover_tells_nobody_anything() -> None:
     """Whoever is in the last term's table heard of everything from that."""
     keeper = Keeper()
     keeper.add(ended())
-    keeper.core.restart(table_of(1, 8))
+    keeper.begin(table_of(1, 8))
     assert keeper.told() == []
 
 
@@ -212,7 +225,7 @@ def test_whoever_was_away_when_our_term_began_is_told_what_has_ended() -> None:
     keeper.add(subscription_of(ANY, 2, is_active=True))
     keeper.add(subscription_of(ANY, 3, version=2, is_active=False, incarnation=0))
     keeper.add(ended(subscriber=9))
-    keeper.core.restart(table_of(1, 9))
+    keeper.begin(table_of(1, 9))
     assert keeper.told() == [word_on(end)]
     keeper.add(ended(7))
     assert [word for word in keeper.told() if word != word_on(end)] == [], "it is there now, and asks itself"
@@ -222,5 +235,5 @@ def test_new_term_asks_its_own_applications() -> None:
     """We may have been away as anybody else."""
     keeper = Keeper()
     keeper.add(ended(subscriber=1))
-    keeper.core.restart(table_of(1, 8))
+    keeper.begin(table_of(1, 8))
     assert [word.version for word in told_myself(keeper.step, Verdict)] == [2]

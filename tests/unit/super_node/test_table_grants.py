@@ -38,7 +38,8 @@ REIGN = epoch(1, 1)
 
 def grants_of(*members: int, records: list[Subscription] | None = None, batch: int = 256) -> TableGrants:
     """A term of the node at 1 over members that have just reported."""
-    step, changes = step_at(1), ChangeSet(CONFIG.pubsub.shards)
+    step = step_at(1)
+    changes = ChangeSet(step, CONFIG.pubsub.shards)
     roster = Roster(step, CONFIG.cluster)
     for place in members:
         roster.note(*report_of(place))
@@ -220,15 +221,15 @@ def test_word_on_an_overtaken_table_does_not_count() -> None:
 def test_whole_change_set_is_claimed_only_if_every_owner_got_its_index_anew() -> None:
     """Whoever kept its old index may lack changes that are not settled yet."""
     record = subscription_of(on_topic(topic_in(1, 64)))
-    stream = LogId(CLUSTER, REIGN)
+    log = LogId(CLUSTER, REIGN)
     first = in_force(64, records=[record])
-    assert first.vector == {stream: 1}
+    assert first.vector == {log: 1}
     first.changes.add(change_of(subscription_of(on_topic("x"), 2), 2))
     first.roster.note(*report_of(32))
     first.step.tick += 1
     first.tick()
     assert hold(first, 32, 64, n=2)
-    assert first.vector == {stream: 1}
+    assert first.vector == {log: 1}
 
 
 def test_seen_members_stay_in_the_table_when_they_are_gone() -> None:

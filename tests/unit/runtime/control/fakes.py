@@ -17,7 +17,7 @@ from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, Subscri
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.places import TableVersion
 from p2psub.model.records import Kind
-from p2psub.model.status import NodeStatus, Role
+from p2psub.model.status import LifeStage, NodeStatus, Role
 from p2psub.runtime.items import Item, Notification
 from p2psub.runtime.refusals import NotAuthorized
 from p2psub.runtime.status import LinkStatus, PeerStatus
@@ -60,7 +60,7 @@ NODE = NodeStatus(
     prefix=Prefix("0"),
     clusters=((ClusterId("blue"), Prefix("0")), (ClusterId("red"), Prefix("1"))),
     filling=False,
-    left=False,
+    stage=LifeStage.CANDIDATE,
     hears_nobody=False,
     outbox=4,
     undischarged=6,

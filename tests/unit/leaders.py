@@ -1,4 +1,4 @@
-"""A ruling super-node on the bench: the whole cube, or a part of it, and members whose answers a test gives by hand."""
+"""A super-node on the bench, and members whose answers a test gives by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from p2psub.model.messages import Message
 from p2psub.model.messages.cluster import ChangesReplicated, ChangeStored, IndexStored, IndexTransfer, StoreChange
 from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.node.leadership import Leadership
+from p2psub.node.life_cycle import LifeCycle
 from p2psub.super_node.table_grants import TableGrants
+from p2psub.super_node.term import Term
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -28,18 +30,17 @@ from tests.unit.bench import (
 )
 
 
-class Throne:
-    """The node at 1 rules the cluster, which is the whole overlay; its first table is in force."""
+class Leader:
+    """The node at 1 leads the cluster, which is the whole overlay; its first table is in force."""
 
     def __init__(self, *members: int, policy: Policy | None = None, config: NodeConfig = CONFIG) -> None:
         self.cores = cores_at(1, policy, config)
         self.step = self.cores.step
-        self.leadership = Leadership(self.cores, ())
-        self.leadership.begin(CLUSTER, is_complete=True)
-        self.cores.cube.found_overlay(CLUSTER)
+        self.leadership = Leadership(self.cores, LifeCycle(), ())
+        self.leadership.found_overlay(CLUSTER)
         self.verdicts: list[Verdict] = []
         for place in members:
-            self.cores.roster.note(*report_of(place))
+            self.term.roster.note(*report_of(place))
         if members:
             self.rank(*members)
         self.tick()
@@ -49,16 +50,20 @@ class Throne:
         forget(self.step)
 
     @property
+    def term(self) -> Term:
+        assert self.cores.office.term is not None
+        return self.cores.office.term
+
+    @property
     def grants(self) -> TableGrants:
-        assert self.leadership.grants is not None
-        return self.leadership.grants
+        return self.term.grants
 
     def rank(self, *members: int) -> None:
         """Let the roster rank its candidates."""
         for _ in range(4):
             self.step.tick += 1
-            self.cores.roster.tick()
-        assert self.cores.roster.candidates == [at(place) for place in sorted(members)[: CONFIG.cluster.candidates]]
+            self.term.roster.tick()
+        assert self.term.roster.candidates == [at(place) for place in sorted(members)[: CONFIG.cluster.candidates]]
 
     def settle(self) -> None:
         """Let the disk write, and hear what was said to ourselves, until nothing is left to do."""
@@ -66,7 +71,7 @@ class Throne:
             IndexTransfer: self.cores.match_index.on_index_transfer,
             IndexStored: self.leadership.on_index_stored,
             StoreChange: self.cores.match_index.on_store_change,
-            ChangeStored: self.cores.settlement.on_change_stored,
+            ChangeStored: self.term.on_change_stored,
             Verdict: self._hear_verdict,
         }
         make_durable(self.step)
@@ -84,16 +89,20 @@ class Throne:
             self.step.now = type(self.step.now)(self.step.now + CONFIG.tick_us)
             self.step.tick += 1
             self.grants.tick()
-            self.cores.settlement.tick()
+            self.term.tick()
             self.cores.cube.tick()
-            self.cores.casts.tick()
+            self.term.casts.tick()
             self.settle()
 
     # What members say
 
     def subscribe(self, peer: int, record: Declaration) -> None:
         """A peer asks for a record."""
-        self.leadership.on_declare(at(peer), Declare(record))
+        self.term.on_declare(at(peer), Declare(record))
+
+    def hear(self, place: int, incarnation: int = 1) -> None:
+        """A member sends a heartbeat."""
+        self.term.note_heartbeat(*report_of(place, incarnation=incarnation))
 
     def hold_index(self, place: int) -> None:
         version = self.grants.next_version
@@ -101,17 +110,15 @@ class Throne:
             self.leadership.on_index_stored(at(place), IndexStored(CLUSTER, version))
         self.settle()
 
-    def hold_stream(self, place: int, vector: Vector | None = None, incarnation: int = 1) -> None:
+    def hold_changes(self, place: int, vector: Vector | None = None, incarnation: int = 1) -> None:
         """A candidate holds the changes up to a vector; without one, all."""
         held = self.cores.changes.as_vector() if vector is None else vector
-        self.cores.settlement.on_changes_replicated(
-            at(place), ChangesReplicated(CLUSTER, self.grants.epoch, incarnation, held)
-        )
+        self.term.on_changes_replicated(at(place), ChangesReplicated(CLUSTER, self.grants.epoch, incarnation, held))
 
-    def store_interest(self, place: int, store: StoreChange, *, granted: bool = True) -> None:
+    def store_change(self, place: int, store: StoreChange, *, granted: bool = True) -> None:
         """An owner confirms a change."""
         said = ChangeStored(store.cluster, store.epoch, store.change.number, granted, 0)
-        self.cores.settlement.on_change_stored(at(place), said)
+        self.term.on_change_stored(at(place), said)
 
     def verdicts_sent(self) -> list[tuple[Contact, Verdict]]:
         """Verdicts that went out since the last look; everything else is thrown away."""

@@ -1,0 +1,49 @@
+"""Leaving gracefully: a node gives away its term, its keys and its events, and then tells everybody that it goes."""
+
+from __future__ import annotations
+
+from p2psub.model.ids import Contact
+from p2psub.model.messages.cluster import Left
+from p2psub.node.cores import Cores
+from p2psub.node.leadership import Leadership
+from p2psub.node.life_cycle import Happening, LifeCycle
+from p2psub.node.membership import Membership
+
+
+class Leaver:
+    """What a node does to leave, and when another has left."""
+
+    def __init__(self, cores: Cores, life: LifeCycle, membership: Membership, leadership: Leadership) -> None:
+        self._cores = cores
+        self._step = cores.step
+        self._life = life
+        self._membership = membership
+        self._leadership = leadership
+
+    def leave(self) -> None:
+        """Take no more keys, lead no more, and go once everything we hold is held by others."""
+        self._life.note(Happening.ASKED_TO_LEAVE)
+        election = self._cores.election
+        if election.super_node is not None and not election.is_super_node:
+            self._membership.send_heartbeat(election.super_node)
+
+    def leave_if_free(self) -> None:
+        """Hand over our term while an in-sync candidate is there; go when we hold nothing."""
+        cores, election, term = self._cores, self._cores.election, self._cores.office.term
+        if term is not None and any(not member.heartbeat.leaving for member in term.roster.members.values()):
+            if term.in_sync_candidates():
+                self._leadership.hand_over()
+            return
+        if term is not None or not (cores.arc_lease.is_owner or cores.owed_events.held or len(cores.outbox)):
+            self._life.note(Happening.RELEASED)
+            for contact in cores.known_members():
+                if contact.id != self._step.me.id and election.cluster is not None:
+                    self._step.send(contact, Left(election.cluster))
+
+    def on_left(self, peer: Contact, left: Left) -> None:
+        """A member has left gracefully: its death need not be waited for, and no copy is expected of it."""
+        if left.cluster == self._cores.election.cluster:
+            self._cores.ring.forget(peer.id)
+            self._cores.ring.remembered.pop(peer.id, None)
+            if self._cores.office.term is not None:
+                self._cores.office.term.roster.dismiss(peer.id)

@@ -1,0 +1,151 @@
+"""Declarations of the cluster's own peers: numbered, cast to every cluster, and concluded by a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from p2psub.admission.permits import Permits
+from p2psub.casts.cast import Casts, Summary
+from p2psub.config import CubeConfig
+from p2psub.model.changes import Change
+from p2psub.model.content import Declaration, DeclarationState
+from p2psub.model.graycode import WHOLE, covers
+from p2psub.model.ids import CastId, ClusterId, Contact, SubscriptionId
+from p2psub.model.messages.casts import ChangePayload, ChangeSummary
+from p2psub.model.messages.pubsub import Declare, Verdict
+from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+from p2psub.overlay.directory import Directory
+from p2psub.super_node.change_log import ChangeLog
+from p2psub.super_node.change_set import ChangeSet
+from p2psub.super_node.confirmations import Confirmations
+
+
+@dataclass(slots=True)
+class _Own:
+    """A change of our own cluster on its way to every other."""
+
+    change: Change
+    peer: Contact
+    asked_tick: int
+    cast: CastId | None = None
+    """The last cast of it; one that did not reach every cluster is followed by another."""
+    cast_tick: int = 0
+    status: VerdictStatus | None = None
+    unreached: tuple[ClusterId, ...] = ()
+
+
+class Verdicts:
+    """What one term has been asked for, and what it has said."""
+
+    def __init__(
+        self,
+        step: Step,
+        config: CubeConfig,
+        changes: ChangeSet,
+        directory: Directory,
+        permits: Permits,
+        log: ChangeLog,
+        confirmations: Confirmations,
+        casts: Casts,
+    ) -> None:
+        self._step = step
+        self._config = config
+        self._changes = changes
+        self._directory = directory
+        self._permits = permits
+        self._log = log
+        self._confirmations = confirmations
+        self._casts = casts
+        self._own: dict[SubscriptionId, _Own] = {}
+
+    def on_declare(self, peer: Contact, asked: Declare) -> None:
+        """Number a new record; of a known one repeat the verdict, or see to it that there will be one."""
+        record = asked.record
+        if record.id.node != peer.id:
+            return
+        refusal = self._permits.refusal(peer.id, record)
+        if refusal is not None:
+            self._step.record(Kind.DROP, subscription=record.id, peer=peer.id, reason=refusal)
+            self._say(peer, record, VerdictStatus.REFUSED, ())
+            return
+        known = self._changes.current(record.id)
+        if known is None or known.record.version < record.version:
+            self._number(record, peer)
+        elif self._changes.is_turned_down(record.id) and record.state is DeclarationState.ACTIVE:
+            self._say(peer, record, VerdictStatus.REFUSED, ())
+        elif known.record.version > record.version:
+            self._say(peer, known.record, VerdictStatus.REFUSED, ())
+        else:
+            own = self._own.get(record.id)
+            if own is None:
+                # Numbered in a term before ours: whether every cluster has it must be found out again.
+                self._own[record.id] = _Own(known, peer, self._step.tick)
+            elif own.status is not None:
+                own.peer = peer
+                self._say(peer, record, own.status, own.unreached)
+
+    def _say(self, peer: Contact, record: Declaration, status: VerdictStatus, unreached: tuple[ClusterId, ...]) -> None:
+        self._step.send(peer, Verdict(record.id, record.version, status, unreached))
+
+    def _number(self, record: Declaration, peer: Contact) -> None:
+        change = self._log.number(record)
+        self._confirmations.learn(change)
+        self._own[record.id] = _Own(change, peer, self._step.tick)
+
+    def end(self, record: Declaration, peer: Contact) -> None:
+        """Number the end of a declaration of our cluster; another cluster ends its own."""
+        if record.cluster == self._log.id.cluster:
+            version = record.version + 1
+            self._number(msgspec.structs.replace(record, version=version, state=DeclarationState.ENDED), peer)
+
+    # Casts
+
+    def cast_what_is_replicated(self) -> None:
+        """Tell every cluster of what outlives us; again, later, if not all of them answered."""
+        for own in [own for own in self._own.values() if own.status is not VerdictStatus.STABLE]:
+            is_due = own.cast is None or self._step.tick - own.cast_tick >= self._config.recast_after_ticks
+            if is_due and self._log.is_replicated(own.change.number):
+                self._cast(own)
+
+    def _cast(self, own: _Own) -> None:
+        own.cast_tick = self._step.tick
+        own.cast = self._casts.start(ChangePayload(own.change), lambda summary, _: self._cast_done(own, summary))
+
+    def _cast_done(self, own: _Own, summary: Summary) -> None:
+        assert isinstance(summary, ChangeSummary)
+        if summary.refused and own.change.record.state is DeclarationState.ACTIVE:
+            self._changes.turn_down(own.change.record.id)
+            self._conclude(own, VerdictStatus.REFUSED, ())
+            self.end(own.change.record, own.peer)
+        elif covers(list(summary.covered), WHOLE):
+            self._conclude(own, VerdictStatus.STABLE, ())
+        else:
+            own.unreached = self._unreached(summary)
+
+    def _unreached(self, summary: ChangeSummary) -> tuple[ClusterId, ...]:
+        covered = list(summary.covered)
+        return tuple(entry.cluster for entry in self._directory.present() if not covers(covered, entry.prefix))
+
+    def _conclude(self, own: _Own, status: VerdictStatus, unreached: tuple[ClusterId, ...]) -> None:
+        own.status, own.unreached = status, unreached
+        self._say(own.peer, own.change.record, status, unreached)
+
+    def tick(self) -> None:
+        """Cast again what did not reach every cluster; say `accepted` when the full answer is late."""
+        self.cast_what_is_replicated()
+        for id_, own in list(self._own.items()):
+            self._tend(id_, own)
+
+    def _tend(self, id_: SubscriptionId, own: _Own) -> None:
+        waited_ticks = self._step.tick - own.asked_tick
+        if own.status is VerdictStatus.STABLE:
+            if waited_ticks > self._config.remember_ticks:
+                del self._own[id_]
+        elif own.status is None and own.cast is not None and waited_ticks >= self._config.accepted_after_ticks:
+            progress = self._casts.progress(own.cast)
+            assert isinstance(progress, ChangeSummary)
+            self._conclude(own, VerdictStatus.ACCEPTED, self._unreached(progress))
