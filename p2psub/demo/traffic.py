@@ -102,7 +102,7 @@ class Traffic:
         except PeerSilent as error:
             self._stages.teller.note(str(error))
         else:
-            if outcome.copies:
+            if outcome.matched is not None:
                 self.tally.acknowledge(draft, outcome.matched)
 
     async def _kill(self, name: str) -> None:

@@ -177,7 +177,7 @@ async def test_a_refused_publish_is_raised_with_advice(
     nursery: trio.Nursery, reason: str, refusal: type[Exception], advice: str
 ) -> None:
     """For that reason; one of many is an outcome like the others, lest it hide them."""
-    node, refused = Node(), PublishOutcome(outcome(1).event, 0, 0, reason)
+    node, refused = Node(), PublishOutcome(outcome(1).event, refused=reason)
 
     @nursery.start_soon
     async def publish() -> None:
