@@ -290,6 +290,11 @@ class NodeCore:
         """Bytes, roughly, that wait for their links."""
         return self._cores.egress.queued_bytes
 
+    @property
+    def has_left(self) -> bool:
+        """Whether everything was given away, as a `LeaveCommand` asked for."""
+        return self._roles.has_left
+
     def _role(self) -> Role:
         election, me = self._cores.election, self._step.me.id
         if election.is_super_node:
