@@ -50,7 +50,10 @@ LISTENING_FOR_S = 10.0
 """After a restart nobody may found before the super-nodes that live on have had time to report."""
 ENROL_S_MAX = 10.0
 LOOK_EVERY_S = 3.0
-"""How soon a denial by the operator is heeded, and told to all who have a link."""
+"""How soon a denial by the operator is heeded, and told to all who have a link.
+
+The operator's command is another process, which writes the ledger and tells nobody.
+"""
 REISSUE_EVERY_S = 24 * 3600.0
 """How often the bootstrap gives itself a new certificate."""
 

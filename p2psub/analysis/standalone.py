@@ -100,6 +100,7 @@ def _wait_listening(port: int, master: subprocess.Popen[bytes], log: Path) -> No
         with socket.socket() as probe:
             if probe.connect_ex((LOOPBACK, port)) == 0:
                 return
+        # Another program, which says nothing when it listens but in a log for people.
         time.sleep(0.2)
     last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
     raise SparkFailed(f"the master of the cluster does not listen: {''.join(last)}", "see whether its Java is sound")

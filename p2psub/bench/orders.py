@@ -24,6 +24,12 @@ class Enter(Order, frozen=True):
     traces: bool
 
 
+class Gather(Order, frozen=True):
+    """Wait for a ring in which these peers, by their ids, own all keys. Answered by Done once they do."""
+
+    ids: tuple[str, ...]
+
+
 class Subscribe(Order, frozen=True):
     """Give up the subscription there was, if any, and have this one. Answered by Done once all clusters know it."""
 
@@ -100,7 +106,9 @@ class DumpProfile(Order, frozen=True):
     path: str
 
 
-AnyOrder = Enter | Subscribe | Listen | Dial | Prepare | Publish | Take | Ping | Echo | Look | Profile | DumpProfile
+AnyOrder = (
+    Enter | Gather | Subscribe | Listen | Dial | Prepare | Publish | Take | Ping | Echo | Look | Profile | DumpProfile
+)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -140,12 +148,10 @@ class Pinged(Answer, frozen=True):
 
 
 class Picture(Answer, frozen=True):
-    """CPU time since the start; for a peer, who it is, who owns keys by its table, and bytes put on links."""
+    """CPU time since the start; for a peer, who it is, and bytes put on links."""
 
     cpu_us: int
     id: str = ""
-    ring: tuple[str, ...] = ()
-    is_ready: bool = True
     bytes_out: int = 0
 
 

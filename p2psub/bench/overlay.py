@@ -12,14 +12,13 @@ import trio
 
 from bootstrap.authority import Authority
 from bootstrap.service import Service, ServiceConfig
-from p2psub.bench.orders import Enter
+from p2psub.bench.orders import Enter, Gather
 from p2psub.bench.workers import Crew, Worker
 from p2psub.model.ids import NodeId, Place
 from p2psub.model.rights import Rights
 
 CLUSTER: Final = "bench"
 TOKEN_S: Final = 3600
-LOOK_EVERY_S: Final = 0.1
 
 
 class Overlay:
@@ -45,18 +44,15 @@ class Overlay:
         async with trio.open_nursery() as nursery:
             for peer in added:
                 nursery.start_soon(peer.tell, self._entry(peer))
-        while not await self._is_whole():
-            await trio.sleep(LOOK_EVERY_S)
+        ids = {peer.name: (await peer.look()).id for peer in self.peers}
+        self._ids = {name: _id_of(id_) for name, id_ in ids.items()}
+        async with trio.open_nursery() as nursery:
+            for peer in self.peers:
+                nursery.start_soon(peer.tell, Gather(tuple(ids.values())))
         return added
 
     def _entry(self, peer: Worker) -> Enter:
         return Enter(str(self.data_of(peer)), peer.name, self._bootstrap, self._token, CLUSTER, self._traces)
-
-    async def _is_whole(self) -> bool:
-        pictures = {peer.name: await peer.look() for peer in self.peers}
-        ids = {picture.id for picture in pictures.values()}
-        self._ids = {name: _id_of(picture.id) for name, picture in pictures.items()}
-        return all(picture.is_ready and set(picture.ring) == ids for picture in pictures.values())
 
     def ids_of(self, peers: Sequence[Worker]) -> list[NodeId]:
         """Who these are in the overlay."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -17,6 +18,7 @@ from p2psub.bench.orders import (
     Done,
     DumpProfile,
     Enter,
+    Gather,
     Look,
     Picture,
     Prepare,
@@ -32,6 +34,7 @@ from p2psub.model.content import Draft
 from p2psub.runtime.garbage import spare_the_collector
 from p2psub.runtime.host import PeerConfig, open_peer
 from p2psub.runtime.peer import Peer
+from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
 
 
@@ -51,6 +54,8 @@ class ObedientPeer:
         match order:
             case Enter():
                 await self._enter(order)
+            case Gather(ids):
+                await self._peer.wait_status(partial(_is_gathered, set(ids)))
             case Subscribe():
                 await self._subscribe(order)
             case Prepare(load):
@@ -113,10 +118,12 @@ class ObedientPeer:
         return Picture(
             time.process_time_ns() // 1000,
             status.node.id.hex(),
-            tuple(owner.hex() for owner in status.node.owners),
-            status.ready and status.node.serves,
             sum(link.bytes_out for link in status.links),
         )
+
+
+def _is_gathered(ids: set[str], status: PeerStatus) -> bool:
+    return status.ready and {owner.hex() for owner in status.node.owners} == ids
 
 
 async def main() -> None:

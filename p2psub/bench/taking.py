@@ -49,36 +49,25 @@ class Tally:
 
 
 async def take(subscription: Subscription, order: Take) -> Taken:
-    """Carry the order out."""
+    """Carry the order out; silence for as long as its patience ends it."""
     tally = Tally()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_give_up, tally, order.patience_s, nursery.cancel_scope)
-        await (_one_by_one(subscription, order, tally) if order.one_by_one else _batches(subscription, order, tally))
-        nursery.cancel_scope.cancel()
+    with trio.CancelScope() as patience:
+        await (_one_by_one if order.one_by_one else _batches)(subscription, order, tally, patience)
     return tally.taken()
 
 
-async def _batches(subscription: Subscription, order: Take, tally: Tally) -> None:
-    async for items in subscription.batches():
+async def _batches(subscription: Subscription, order: Take, tally: Tally, patience: trio.CancelScope) -> None:
+    while tally.total < order.count:
+        patience.deadline = trio.current_time() + order.patience_s
+        items = await subscription.take_all()
         tally.count(items, time.monotonic_ns())
-        if tally.total >= order.count:
-            return
 
 
-async def _one_by_one(subscription: Subscription, order: Take, tally: Tally) -> None:
-    async for item in subscription:
+async def _one_by_one(subscription: Subscription, order: Take, tally: Tally, patience: trio.CancelScope) -> None:
+    while tally.total < order.count:
+        patience.deadline = trio.current_time() + order.patience_s
+        item = await anext(subscription)
         now_ns = time.monotonic_ns()
         tally.count([item], now_ns)
         if order.is_timed:
             tally.time(item, now_ns)
-        if tally.total >= order.count:
-            return
-
-
-async def _give_up(tally: Tally, patience_s: float, scope: trio.CancelScope) -> None:
-    """End the taking when nothing comes any more."""
-    before = -1
-    while tally.total > before:
-        before = tally.total
-        await trio.sleep(patience_s)
-    scope.cancel()

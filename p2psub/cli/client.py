@@ -56,8 +56,8 @@ class _AnswerLine(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome, or a problem."""
 
     event: str = ""
-    copies: int = 0
-    matched: int = 0
+    copies: int | None = None
+    matched: int | None = None
     error: Problem | None = None
 
 

@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,10 +21,6 @@ from p2psub.runtime.settings import PeerConfig
 if TYPE_CHECKING:
     from p2psub.runtime.peer import Peer
     from p2psub.runtime.status import PeerStatus
-
-LOOK_EVERY_S = 0.2
-LOOK_WHEN_READY_S = 5.0
-"""A peer that is ready changes seldom, and a picture of it costs as much as a message."""
 
 
 def peer(
@@ -107,16 +104,14 @@ async def _enrol(config: PeerConfig) -> None:
 
 async def _tell_stages(peer_: Peer, as_json: bool, url: str) -> None:
     """Tell each change of stage; the first line also says where the control API is."""
-    import trio  # noqa: PLC0415
-
-    told, more = None, {"control": url}
+    status, more = peer_.status(), {"control": url}
     while True:
-        status = peer_.status()
-        now = (status.stage, status.missing, status.node.role)
-        if now != told:
-            _say(status, as_json, **more)
-            told, more = now, {}
-        await trio.sleep(LOOK_WHEN_READY_S if status.ready else LOOK_EVERY_S)
+        _say(status, as_json, **more)
+        status, more = await peer_.wait_status(partial(_differ, status)), {}
+
+
+def _differ(before: PeerStatus, now: PeerStatus) -> bool:
+    return (before.stage, before.missing, before.node.role) != (now.stage, now.missing, now.node.role)
 
 
 def _say(status: PeerStatus, as_json: bool, **more: object) -> None:

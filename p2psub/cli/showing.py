@@ -10,6 +10,8 @@ from p2psub.runtime.values import value_from_json
 
 def outcome_text(outcome: OutcomeSay) -> str:
     """What became of a publish."""
+    if outcome.copies is None:
+        return f"published {outcome.event}: at most once, so copies and matches are not known"
     copies = f"{outcome.copies} {'copy' if outcome.copies == 1 else 'copies'}"
     matched = f"{outcome.matched} {'subscription' if outcome.matched == 1 else 'subscriptions'}"
     return f"published {outcome.event}: {copies}, matched {matched}"

@@ -22,13 +22,13 @@ async def start_all(plan: Plan, fleet: Fleet, stages: Stages, processes: trio.Nu
         patient(plan.patience_s, lambda: f"not started: {_silent([bootstrap, *fleet.peers.values()])}"),
     ):
         await processes.start(bootstrap.run)
-        await stages.wait_all(lambda: _spoken([bootstrap]), 1)
+        await stages.wait_all([bootstrap.spoken.wait])
         assert bootstrap.picture is not None
         token = await fleet.token()
         for number in range(plan.peers):
             name, cluster = f"peer-{number:02d}", f"cluster-{number % plan.clusters}"
             await processes.start(fleet.peer(name, cluster, bootstrap.picture.address, token).run)
-        await stages.wait_all(lambda: _spoken([bootstrap, *fleet.peers.values()]), plan.peers + 1)
+        await stages.wait_all([peer.spoken.wait for peer in fleet.peers.values()], already=1)
     return bootstrap
 
 
@@ -39,14 +39,10 @@ async def form(plan: Plan, fleet: Fleet, controls: Mapping[str, Controls], stage
         stages.stage("forming", plan.peers),
         patient(plan.patience_s, lambda: f"the overlay has not formed: {_unready(peers)}"),
     ):
-        await stages.wait_all(lambda: sum(peer.is_ready for peer in peers), plan.peers)
+        await stages.wait_all([peer.readied.wait for peer in peers])
         while not (overview := await look(controls)).is_formed(plan.clusters):
             await trio.sleep(LOOK_EVERY_S)
     return overview
-
-
-def _spoken(processes: Iterable[Running]) -> int:
-    return sum(process.picture is not None for process in processes)
 
 
 def _silent(processes: Iterable[Running]) -> str:

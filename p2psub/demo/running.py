@@ -35,6 +35,10 @@ class Running:
         self.name = name
         self.picture: Picture | None = None
         """What it said last."""
+        self.spoken = trio.Event()
+        """It has said a word."""
+        self.readied = trio.Event()
+        """It has said once that it is ready."""
         self.ended = trio.Event()
         self._command = command
         self._log = log
@@ -82,8 +86,14 @@ class Running:
             rest = b""
             async for piece in said:
                 *lines, rest = (rest + piece).split(b"\n")
-                if lines:
-                    self.picture = msgspec.json.decode(lines[-1], type=Picture)
+                for line in lines:
+                    self._note(msgspec.json.decode(line, type=Picture))
+
+    def _note(self, picture: Picture) -> None:
+        self.picture = picture
+        self.spoken.set()
+        if picture.ready:
+            self.readied.set()
 
     def _tail(self) -> str:
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
@@ -11,6 +11,7 @@ import trio
 from p2psub.errors import P2psubError
 
 LOOK_EVERY_S: Final = 0.1
+"""How often to look at peers: each is a process of its own, whose control API answers and does not call."""
 
 
 class TooSlow(P2psubError):
@@ -45,12 +46,19 @@ class Stages:
         yield
         self.seconds[name] = round(trio.current_time() - began_s, 2)
 
-    async def wait_all(self, done: Callable[[], int], total: int) -> None:
-        """Return when all steps of the stage are done, and tell how many are meanwhile."""
-        while (count := done()) < total:
-            self.teller.progress(count)
-            await trio.sleep(LOOK_EVERY_S)
-        self.teller.progress(total)
+    async def wait_all(self, steps: Iterable[Callable[[], Awaitable[object]]], already: int = 0) -> None:
+        """Take all steps of the stage at once; returns when each is done, and tells how many are meanwhile."""
+        done = already
+
+        async def take(step: Callable[[], Awaitable[object]]) -> None:
+            nonlocal done
+            await step()
+            done += 1
+            self.teller.progress(done)
+
+        async with trio.open_nursery() as nursery:
+            for step in steps:
+                nursery.start_soon(take, step)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import cycle
 from random import Random
 
@@ -40,21 +41,18 @@ class Traffic:
 
     async def subscribe(self, parts: Parts, listening: trio.Nursery) -> None:
         """Hold all subscriptions in `listening`; returns when all of them are stable."""
-        stable: list[int] = []
         plan = self._plan
+        pending = dict(zip(self._filters, cycle(parts.subscribers), strict=False))
 
         async def hold(number: int, subscriber: str) -> None:
             await listening.start(self._listen, number, self._controls[subscriber])
-            stable.append(number)
+            del pending[number]
 
         with (
             self._stages.stage("subscribing", plan.subscriptions),
-            patient(plan.patience_s, lambda: f"only {len(stable)} of {plan.subscriptions} subscriptions are stable"),
+            patient(plan.patience_s, lambda: f"{len(pending)} of {plan.subscriptions} subscriptions are not stable"),
         ):
-            async with trio.open_nursery() as asking:
-                for number, subscriber in zip(self._filters, cycle(parts.subscribers), strict=False):
-                    asking.start_soon(hold, number, subscriber)
-                await self._stages.wait_all(lambda: len(stable), plan.subscriptions)
+            await self._stages.wait_all([partial(hold, *held) for held in pending.items()])
 
     async def _listen(self, number: int, peer: Controls, task_status: trio.TaskStatus[None]) -> None:
         is_stable = False
@@ -90,10 +88,7 @@ class Traffic:
                         await self._kill(name)
                     publisher = self._controls[self._rng.choice(parts.publishers)]
                     nursery.start_soon(self._publish_one, publisher, draw_event(self._rng, number))
-                    self._stages.teller.progress(self.tally.acknowledged)
-                with trio.move_on_after(plan.patience_s):
-                    await self._stages.wait_all(lambda: self.tally.acknowledged, plan.events)
-                nursery.cancel_scope.cancel()
+                nursery.cancel_scope.deadline = trio.current_time() + plan.patience_s
 
     async def _publish_one(self, publisher: Controls, draft: Draft) -> None:
         self.tally.published(draft, trio.current_time())
@@ -102,8 +97,9 @@ class Traffic:
         except PeerSilent as error:
             self._stages.teller.note(str(error))
         else:
-            if outcome.copies:
+            if outcome.matched is not None:
                 self.tally.acknowledge(draft, outcome.matched)
+                self._stages.teller.progress(self.tally.acknowledged)
 
     async def _kill(self, name: str) -> None:
         ring = (await self._controls[name].status()).ring

@@ -56,9 +56,12 @@ class AdvertiseVerdict(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PublishOutcome(msgspec.Struct, frozen=True, array_like=True):
-    """What `publish` returns: the copies that hold the event and how many subscriptions it matched, or why not."""
+    """What `publish` returns: the copies that hold the event and how many subscriptions it matched, or why not.
+
+    Neither is known of an event that is `at_most_once`: it is stored nowhere, and nobody answers for it.
+    """
 
     event: EventId
-    copies: int
-    matched: int
+    copies: int | None = None
+    matched: int | None = None
     refused: str | None = None

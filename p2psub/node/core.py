@@ -35,7 +35,7 @@ from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsu
 from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.places import Table
 from p2psub.model.records import Kind, Record
-from p2psub.model.status import NodeStatus
+from p2psub.model.status import LifeStage, NodeStatus
 from p2psub.model.step import Step
 from p2psub.node.cores import assemble
 from p2psub.node.roles import Roles
@@ -282,6 +282,11 @@ class NodeCore:
     def backlog(self) -> int:
         """Bytes, roughly, that wait for their links."""
         return self._cores.egress.queued_bytes
+
+    @property
+    def has_left(self) -> bool:
+        """Whether everything was given away, as a `LeaveCommand` asked for."""
+        return self._roles.life.stage is LifeStage.LEFT
 
     def status(self) -> NodeStatus:
         """A picture of the node."""

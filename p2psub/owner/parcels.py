@@ -87,8 +87,8 @@ class Parcels:
             self._step.record(Kind.PUBLISH, event=event.id, digest=content_hash(event), published=event)
         if not unauthorized and self._advertisements.is_free:
             self._fresh += events
-            return tuple([PublishOutcome(event.id, 0, 0) for event in events])
-        outcomes = tuple([PublishOutcome(event.id, 0, 0, self._refusal(event, unauthorized)) for event in events])
+            return tuple([PublishOutcome(event.id) for event in events])
+        outcomes = tuple([PublishOutcome(event.id, refused=self._refusal(event, unauthorized)) for event in events])
         self._fresh += [event for event, outcome in zip(events, outcomes, strict=True) if outcome.refused is None]
         for reason, count in Counter([outcome.refused for outcome in outcomes if outcome.refused]).items():
             self._drop(reason, count)

@@ -85,7 +85,7 @@ class TopicOwner:
         refusal = self._refusal(peer, event)
         if refusal is not None:
             self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=refusal)
-            self._step.send(peer, Acknowledge(PublishOutcome(event.id, 0, 0, refusal)))
+            self._step.send(peer, Acknowledge(PublishOutcome(event.id, refused=refusal)))
             return
         if not self._arc_lease.serves(key):
             owner = self._arc_lease.owner_of(key)

@@ -99,7 +99,7 @@ class Outbox:
         refusal = self._refusal(event)
         if refusal is not None:
             self._step.record(Kind.DROP, event=event.id, reason=refusal)
-            self._step.effects.append(Reply(number, (PublishOutcome(event.id, 0, 0, refusal),)))
+            self._step.effects.append(Reply(number, (PublishOutcome(event.id, refused=refusal),)))
             return
         waiting = self._outbox[event.id] = _Waiting(event, event.key, number, self._step.now, self._step.tick)
         self._fresh.append(waiting)

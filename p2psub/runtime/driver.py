@@ -31,6 +31,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.records import Record
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.links import Links
+from p2psub.runtime.pulse import Pulse
 
 logger = logging.getLogger(__name__)
 
@@ -89,8 +90,11 @@ class Driver:
         notify: Callable[[Notify | NotifyGap], None],
         reply: Callable[[Reply], None],
         deny: Callable[[Deny], None] | None = None,
+        *,
+        pulse: Pulse | None = None,
     ) -> None:
         self._core = core
+        self._pulse = pulse or Pulse()
         self._inbox = inbox
         self._links = links
         self._timer_us: Micros | None = None
@@ -125,14 +129,17 @@ class Driver:
     async def run(self) -> None:
         """Drive the core until cancelled."""
         self._step([])
+        self._pulse.beat(is_tick=False)
         while True:
             await self._wait()
             inputs = self._inbox.take()
-            if self._timer_us is not None and steady_us() >= self._timer_us:
+            is_tick = self._timer_us is not None and steady_us() >= self._timer_us
+            if is_tick:
                 self._timer_us = None
                 inputs.append(_FIRED)
             if inputs:
                 self._step(inputs)
+                self._pulse.beat(is_tick=is_tick)
 
     async def _wait(self) -> None:
         if self._timer_us is None:

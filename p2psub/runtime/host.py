@@ -16,7 +16,6 @@ from p2psub.identity.notary import NodeNotary
 from p2psub.model.effects import Deny, DenyCommand, LeaveCommand, MeasuredCommand
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
-from p2psub.model.status import LifeStage
 from p2psub.node.core import NodeCore
 from p2psub.node.security_context import SecurityContext
 from p2psub.runtime.capability import MEASURE_EVERY_S, UNFIT, Measuring
@@ -26,6 +25,7 @@ from p2psub.runtime.identifying import Identity, identify, stay_enrolled
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.links import Links
 from p2psub.runtime.peer import Peer
+from p2psub.runtime.pulse import Pulse
 from p2psub.runtime.recorded import Recorded
 from p2psub.runtime.settings import PeerConfig
 from p2psub.runtime.stages import stage_of
@@ -41,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 CLOSING_S_MAX = 20.0
 LEAVE_S_MAX = 10.0
-LEAVE_POLL_S = 0.05
 
 
 @asynccontextmanager
@@ -94,7 +93,8 @@ class Host:
         me = Contact(identity.passport.id, address)
         inbox = self._inbox = Inbox()
         self._links = Links(Self(identity.enrolment.overlay, me, store.incarnation), transport, inbox, identity.denied)
-        self.peer = Peer(inbox, self.status, lambda: self._core.backlog)
+        self._pulse = Pulse()
+        self.peer = Peer(inbox, self.status, lambda: self._core.backlog, self._pulse)
         grant = identity.enrolment.grant
         self._notary = NodeNotary(identity.key, grant.certificate, grant.ca, identity.enrolment.overlay)
         self._core = NodeCore(
@@ -125,6 +125,7 @@ class Host:
             self.peer.notified,
             self.peer.replied,
             self._deny,
+            pulse=self._pulse,
         )
 
     @property
@@ -162,8 +163,8 @@ class Host:
         """Give away what we hold; whoever cannot do so in time goes as if it had crashed."""
         self._inbox.put_nowait(LeaveCommand())
         with trio.move_on_after(LEAVE_S_MAX):
-            while self._core.status().stage is not LifeStage.LEFT:
-                await trio.sleep(LEAVE_POLL_S)
+            while not self._core.has_left:
+                await self._pulse.wait_step()
 
     async def close(self) -> None:
         """Leave, then step no more; make durable and send what is under way."""

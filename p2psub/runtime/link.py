@@ -52,6 +52,8 @@ class Link:
         self._leaving = 0
         self._weight = 0
         self._idle = trio.lowlevel.ParkingLot()
+        self._sent = trio.lowlevel.ParkingLot()
+        self._is_over = False
         self._sending = trio.CancelScope()
         now_s = trio.current_time()
         self._messages = TokenBucket(MESSAGES_PER_S_MAX, MESSAGES_PER_S_MAX, now_s)
@@ -78,6 +80,17 @@ class Link:
         self._queued.append(effect)
         self._idle.unpark_all()
 
+    async def wait_sent(self) -> None:
+        """Return when everything queued has left, or the link is over."""
+        await trio.lowlevel.checkpoint()
+        while self.queued and not self._is_over:
+            await self._sent.park()
+
+    def end(self) -> None:
+        """The link is over: what is queued never leaves."""
+        self._is_over = True
+        self._sent.unpark_all()
+
     async def write(self, ready: Callable[[LinkReady], None]) -> None:
         """Send what is queued, for ever."""
         with self._sending:
@@ -93,6 +106,7 @@ class Link:
         self._leaving = len(batch)
         await self._send(b"".join([part for effect in batch for part in self._frames(effect.messages, effect.stamp)]))
         self._leaving = 0
+        self._sent.unpark_all()
         self._weight += sum([message.weight for effect in batch for message in effect.messages])
         if self._weight >= CREDIT_BYTES // 2:
             self._weight = 0

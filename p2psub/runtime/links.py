@@ -118,8 +118,8 @@ class Links:
     async def flush(self) -> None:
         """Give what is queued a moment to leave."""
         with trio.move_on_after(FLUSH_S_MAX):
-            while any(link.queued for link in self._open.values()):
-                await trio.sleep(0.01)
+            for link in self.open:
+                await link.wait_sent()
 
     async def accept(self, session: Session) -> None:
         """Take a session that a peer opened; ends with it."""
@@ -205,6 +205,7 @@ class Links:
                     nursery.start_soon(self._until_it_ends, link, lambda: link.read(hear))
         finally:
             logger.info("link to %s at %r ended: %s", link.peer.id.hex()[:10], link.peer.address, link.reason)
+            link.end()
             if self._is_current(link):
                 del self._open[link.peer.id]
                 self._inbox.put_nowait(LinkLost(link.peer.id))

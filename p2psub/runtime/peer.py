@@ -25,6 +25,7 @@ from p2psub.runtime.advertisement import Advertisement
 from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
+from p2psub.runtime.pulse import Pulse
 from p2psub.runtime.refusals import BadContent, why_not_taken
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
@@ -33,10 +34,7 @@ from p2psub.runtime.wishes import check_filter
 UNACKNOWLEDGED_MAX = 5_000
 """Publishes under way; more wait for their turn. Half of what the node's outbox takes."""
 
-READY_POLL_S = 0.1
-
 PACE_EVENTS = 1024
-PACE_S = 0.001
 BACKLOG_MAX = 4 * 1024 * 1024
 """Bytes that may wait for the node's links before a publisher waits too: an eighth of one link's queue."""
 
@@ -65,10 +63,13 @@ class _Publishing:
 class Peer:
     """A running peer. Made by `open_peer`."""
 
-    def __init__(self, inbox: Inbox, status: Callable[[], PeerStatus], backlog: Callable[[], int]) -> None:
+    def __init__(
+        self, inbox: Inbox, status: Callable[[], PeerStatus], backlog: Callable[[], int], pulse: Pulse
+    ) -> None:
         self._inbox = inbox
         self._status = status
         self._backlog = backlog
+        self._pulse = pulse
         self._number = 0
         self._publishing: dict[int, tuple[_Publishing, int]] = {}
         self._full = trio.lowlevel.ParkingLot()
@@ -89,8 +90,18 @@ class Peer:
 
     async def wait_ready(self) -> None:
         """Return when the peer stands in its ring and may be used."""
-        while not self._status().ready:
-            await trio.sleep(READY_POLL_S)
+        await self.wait_status(lambda status: status.ready)
+
+    async def wait_status(self, is_wanted: Callable[[PeerStatus], bool]) -> PeerStatus:
+        """How the peer is, as soon as that is what is wanted.
+
+        Asked after every step of the node until the peer is ready, then at every tick: a picture of a busy peer costs
+        as much as a message.
+        """
+        await trio.lowlevel.checkpoint()
+        while not is_wanted(status := self._status()):
+            await (self._pulse.wait_tick() if status.ready else self._pulse.wait_step())
+        return status
 
     # Publishing
 
@@ -130,7 +141,7 @@ class Peer:
         if is_long:
             await trio.lowlevel.checkpoint()
         while self._backlog() > BACKLOG_MAX:
-            await trio.sleep(PACE_S)
+            await self._pulse.wait_step()
 
     # Advertising
 

@@ -24,6 +24,7 @@ from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Notification
 from p2psub.runtime.links import Links
 from p2psub.runtime.peer import Peer
+from p2psub.runtime.pulse import Pulse
 from p2psub.runtime.refusals import NotTaken
 from p2psub.runtime.stages import stage_of
 from p2psub.runtime.status import PeerStatus
@@ -50,12 +51,13 @@ class MemoryPeer:
         self.inbox = Inbox()
         self.transport = network.transport(me)
         self.links = Links(Self(OVERLAY, me, start), self.transport, self.inbox)
-        self.peer = Peer(self.inbox, self.status, lambda: 0)
+        pulse = Pulse()
+        self.peer = Peer(self.inbox, self.status, lambda: 0, pulse)
         # A disk that a later start reads must not change under the core that reads it.
         durable = {room: dict(rows) for room, rows in disk.items()}
         self.core = NodeCore(me, start, CONFIG, Random(me.id), durable, contacts, ClusterId("blue"))
         self.driver = Driver(
-            self.core, self.inbox, self.links, self._persist, _drop, self.peer.notified, self.peer.replied
+            self.core, self.inbox, self.links, self._persist, _drop, self.peer.notified, self.peer.replied, pulse=pulse
         )
 
     def _persist(self, persist: Persist) -> None:

@@ -69,6 +69,7 @@ async def publish(peer: Peer) -> None:
     """One event, and many."""
     outcome = await peer.publish({"price": 12.5, "at": Moment(0)}, topic="quotes", guarantee=Guarantee.AT_MOST_ONCE)
     assert_type(outcome, PublishOutcome)
+    assert_type((outcome.copies, outcome.matched), tuple[int | None, int | None])
     assert_type(outcome.refused, str | None)
     attributes: dict[str, Value] = {"price": 3.0}
     assert_type(await peer.publish_many([Draft("quotes", attributes)]), list[PublishOutcome])

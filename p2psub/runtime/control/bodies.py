@@ -50,11 +50,11 @@ class PublishRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class OutcomeSay(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a publish."""
+    """What became of a publish; of an `at_most_once` event neither copies nor matches are known."""
 
     event: str
-    copies: int
-    matched: int
+    copies: int | None
+    matched: int | None
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -36,15 +36,21 @@ def run(*words: str, data: Path | None = None, stdin: str | bytes | None = None)
 
 
 def test_pub_publishes_what_was_typed(peer: Served) -> None:
-    """Typed attributes, body, retention and guarantee; the outcome is told."""
+    """Typed attributes, body, retention and guarantee; the outcome is told, and claims nothing that nobody counts."""
     words = ["pub", "quotes/ACME", "price=12.5", "at=@1970-01-01", "tags={a,1}", "--body", "hällo", "--retain", "3"]
     result = run(*words, "--guarantee", "at_most_once", data=peer.data)
     assert result.exit_code == 0, result.output
-    assert f"{EVENT_1}: 3 copies, matched 0 subscriptions" in result.stdout
+    assert f"{EVENT_1}: at most once, so copies and matches are not known" in result.stdout
     attributes = {"price": 12.5, "at": Moment(0), "tags": frozenset(["a", 1])}
     assert peer.peer.published == [
         Draft("quotes/ACME", attributes, "hällo".encode(), 3.0, Guarantee.AT_MOST_ONCE)  # type: ignore[arg-type]
     ]
+
+
+def test_pub_tells_copies_and_matches(peer: Served) -> None:
+    """Of what is promised."""
+    result = run("pub", "t", data=peer.data)
+    assert f"{EVENT_1}: 3 copies, matched 0 subscriptions" in result.stdout
 
 
 def test_pub_takes_a_body_of_bytes_from_a_file(peer: Served, tmp_path: Path) -> None:

@@ -26,22 +26,28 @@ def shell(program: str, log: Path, group: int) -> Running:
     return Running("p", ["/bin/sh", "-c", program], log, group)
 
 
-async def heard(process: Running) -> None:
-    """Return when it has said a word."""
-    while process.picture is None:
-        await trio.sleep(0.01)
-
-
 async def test_its_last_word_is_known(tmp_path: Path, group: int) -> None:
     """Stage, and what it waits for."""
     process = shell(SAYS + "exec sleep 600", tmp_path / "log", group)
     async with trio.open_nursery() as nursery:
         assert process.state == "silent"
         await nursery.start(process.run)
-        await heard(process)
+        await process.spoken.wait()
         assert (process.state, process.is_ready) == ("joining (luck)", False)
+        assert not process.readied.is_set()
         nursery.cancel_scope.cancel()
     assert process.ended.is_set()
+
+
+async def test_readiness_is_noticed_when_it_is_said(tmp_path: Path, group: int) -> None:
+    """And remembered, though it says something else later."""
+    ready = 'echo \'{"address": "a", "ready": true, "stage": "ready"}\'; '
+    process = shell(SAYS + ready + SAYS + "exec sleep 600", tmp_path / "log", group)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(process.run)
+        await process.readied.wait()
+        assert process.spoken.is_set()
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("end", [Running.kill, Running.terminate])

@@ -1,4 +1,4 @@
-"""The life cycle is its table: every stage can be reached, none but the last is an end, and the diagram shows it all."""
+"""The life cycle is its table: every stage can be reached, only the last is an end, and the diagram shows it all."""
 
 from __future__ import annotations
 

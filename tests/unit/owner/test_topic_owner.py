@@ -286,7 +286,7 @@ def test_what_promises_nothing_is_not_promised() -> None:
     cores = owner(HERE)
     event = event_of(TOPIC, guarantee=Guarantee.AT_MOST_ONCE)
     publish(cores, event)
-    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, 0, 0, "no_promise")))]
+    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused="no_promise")))]
     assert [drop.reason for drop in records_of(cores.step, Kind.DROP)] == ["no_promise"]
     assert cores.owed_events.held == {}
 
@@ -335,7 +335,7 @@ def test_event_of_a_topic_without_right_is_refused_and_kept_by_nobody() -> None:
     cores, event = owner(HERE), event_of(TOPIC)
     cores.permits.link_up(PUBLISHER.id, Rights(publish=("other/*",)))
     cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
-    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, 0, 0, "not_authorized")))]
+    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused="not_authorized")))]
     assert list(cores.owed_events.held) == []
     assert [record.reason for record in records_of(cores.step, Kind.DROP)] == ["not_authorized"]
 
@@ -344,5 +344,5 @@ def test_peer_publishes_in_its_own_name_alone() -> None:
     """An event id names its publisher: nobody else may bring it."""
     cores, event = owner(HERE), event_of(TOPIC)
     cores.topic_owner.on_publish(at(10), Publish(Timed(event, Micros(0))))
-    assert sent(cores.step) == [(at(10), Acknowledge(PublishOutcome(event.id, 0, 0, "foreign_event")))]
+    assert sent(cores.step) == [(at(10), Acknowledge(PublishOutcome(event.id, refused="foreign_event")))]
     assert list(cores.owed_events.held) == []

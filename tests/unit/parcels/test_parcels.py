@@ -107,7 +107,7 @@ def test_application_is_answered_at_once() -> None:
     ring = Ring()
     ring.publish(drafts(2))
     (reply,) = effects_of(ring[PUBLISHER].step, Reply)
-    assert reply == Reply(1, tuple(PublishOutcome(event.id, 0, 0) for event in free_events(2)))
+    assert reply == Reply(1, tuple(PublishOutcome(event.id) for event in free_events(2)))
 
 
 def test_every_end_of_the_way_is_traced() -> None:

@@ -386,7 +386,7 @@ def test_owner_promises_only_what_is_genuine() -> None:
     bad = [changed(event, body=b"altered"), changed(event, seal=None), sealed(MALLORY.notary, event_by(ANN))[0]]
     for refused in bad:
         cores.topic_owner.on_publish(ANN.contact, Publish(Timed(refused, Micros(0))))
-        outcome = PublishOutcome(event.id, 0, 0, "bad_signature")
+        outcome = PublishOutcome(event.id, refused="bad_signature")
         assert sent(cores.step) == [(ANN.contact, Acknowledge(outcome))]
         (drop,) = records_of(cores.step, Kind.DROP)
         assert (drop.reason, drop.event, drop.peer) == ("bad_signature", event.id, ANN.id)

@@ -40,7 +40,7 @@ class Publisher:
     def _stream(self, events: list[Event]) -> tuple[PublishOutcome, ...]:
         """What promises nothing is somebody else's business, who says at once that there are no copies."""
         self.streamed.append(events)
-        return tuple(PublishOutcome(event.id, 0, 0) for event in events)
+        return tuple(PublishOutcome(event.id) for event in events)
 
     def publish(self, number: int = 1, *guarantees: Guarantee) -> None:
         """A step with one command: one promised event, or as many as guarantees are given."""
@@ -90,7 +90,7 @@ def test_acknowledgement_names_its_owner_and_a_refusal_is_none() -> None:
     publisher = Publisher(owner=OWNER)
     publisher.publish(1, ONCE, ONCE)
     acknowledge(publisher, 1)
-    refused = PublishOutcome(event(2).id, 0, 0, "not_authorized")
+    refused = PublishOutcome(event(2).id, refused="not_authorized")
     publisher.core.on_acknowledge(OWNER, Acknowledge(refused))
     kept, drop = records_of(publisher.step, Kind.ACKNOWLEDGE, Kind.DROP)
     assert (kept.event, kept.peer, kept.copies, kept.count) == (event(1).id, OWNER.id, 3, 2)
@@ -195,7 +195,7 @@ def test_full_outbox_refuses_and_says_so() -> None:
     publisher.publish(1)
     sent(publisher.step)
     publisher.publish(2)
-    assert publisher.replies() == [Reply(2, (PublishOutcome(event(2).id, 0, 0, "outbox_full"),))]
+    assert publisher.replies() == [Reply(2, (PublishOutcome(event(2).id, refused="outbox_full"),))]
     assert sent(publisher.step) == []
     assert [drop.reason for drop in records_of(publisher.step, Kind.DROP)] == ["outbox_full"]
 
@@ -204,7 +204,7 @@ def test_at_most_once_is_streamed_and_forgotten() -> None:
     """Answered at once, kept nowhere, never repeated."""
     publisher = Publisher()
     publisher.publish(7, FREE, FREE)
-    outcomes = tuple(PublishOutcome(event(n).id, 0, 0) for n in (1, 2))
+    outcomes = tuple(PublishOutcome(event(n).id) for n in (1, 2))
     assert publisher.replies() == [Reply(7, outcomes)]
     assert publisher.streamed == [[event(1, FREE), event(2, FREE)]]
     tick(publisher.step, publisher.core.tick, 20)
@@ -221,8 +221,8 @@ def test_each_event_of_a_command_has_the_next_number() -> None:
     assert publisher.streamed == [[event(2, FREE), event(3, FREE)], [event(5, FREE)]]
     acknowledged = [acknowledge(publisher, sequence) for sequence in (4, 1)]
     assert publisher.replies() == [
-        Reply(12, tuple(PublishOutcome(event(n).id, 0, 0) for n in (2, 3))),
-        Reply(15, (PublishOutcome(event(5).id, 0, 0),)),
+        Reply(12, tuple(PublishOutcome(event(n).id) for n in (2, 3))),
+        Reply(15, (PublishOutcome(event(5).id),)),
         Reply(14, (acknowledged[0],)),
         Reply(11, (acknowledged[1],)),
     ]

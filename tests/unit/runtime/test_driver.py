@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
@@ -34,6 +34,7 @@ from p2psub.model.records import Kind, Record
 from p2psub.runtime.driver import AFTER_FAULT_US, Driver, steady_us
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.links import Links
+from p2psub.runtime.pulse import Pulse
 from tests.runtime.memory import MemoryNetwork, self_at
 from tests.unit.bench import at, event_of, node_at
 
@@ -69,7 +70,8 @@ class Machine:
         self.on_input: Callable[[Input], None] = lambda _: None
         note = self.performed.append
         self.links = RecordingLinks(self.inbox, self.performed)
-        self.driver = Driver(self, self.inbox, self.links, note, note, note, note)
+        self.pulse = Pulse()
+        self.driver = Driver(self, self.inbox, self.links, note, note, note, note, pulse=self.pulse)
 
     def step(self, inputs: list[Input], now: Micros) -> list[Effect]:
         """The core's step."""
@@ -111,6 +113,33 @@ async def test_a_core_is_started_by_a_step_without_inputs(nursery: trio.Nursery)
     machine.inbox.put_nowait(heard(3))
     await trio.testing.wait_all_tasks_blocked()
     assert machine.inputs == [[], [heard(2), LinkLost(node_at(2))], [heard(3)]]
+    nursery.cancel_scope.cancel()
+
+
+async def test_who_waits_for_the_node_hears_of_every_step(
+    nursery: trio.Nursery, mock_clock: trio.testing.MockClock
+) -> None:
+    """Of ticks too, apart: what is costly is looked at by them."""
+    machine, felt = Machine(), list[str]()
+
+    async def feel(name: str, wait: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await wait()
+            felt.append(name)
+
+    nursery.start_soon(feel, "step", machine.pulse.wait_step)
+    nursery.start_soon(feel, "tick", machine.pulse.wait_tick)
+    await trio.testing.wait_all_tasks_blocked()
+    machine.answers = [[], [SetTimer(Micros(steady_us() + 1_000_000))]]
+    nursery.start_soon(machine.driver.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert felt == ["step"]
+    machine.inbox.put_nowait(heard(2))
+    await trio.testing.wait_all_tasks_blocked()
+    assert felt == ["step", "step"]
+    mock_clock.jump(1)
+    await trio.testing.wait_all_tasks_blocked()
+    assert sorted(felt) == ["step", "step", "step", "tick"]
     nursery.cancel_scope.cancel()
 
 

@@ -433,6 +433,28 @@ async def test_a_peer_that_reads_nothing_does_not_keep_us_from_stopping(
     assert trio.current_time() > began_s
 
 
+async def test_a_link_that_ends_keeps_nobody_who_flushes(start: Stations, nursery: trio.Nursery) -> None:
+    """What was queued on it never leaves."""
+    one = start(1)
+    await one.told()
+    mine, theirs = trio.testing.lockstep_stream_pair()
+    one.transport.arrive(Session(mine, passport_of(node_at(2))))
+    await theirs.send_all(hello_of(2))
+    await theirs.receive_some()
+    one.links.transmit(Transmit(node_at(2), [Ping()], STAMP))
+    flushed = trio.Event()
+
+    @nursery.start_soon
+    async def flush() -> None:
+        await one.links.flush()
+        flushed.set()
+
+    await trio.testing.wait_all_tasks_blocked()
+    assert not flushed.is_set()
+    one.links.disconnect(Disconnect(node_at(2), "enough"))
+    await flushed.wait()
+
+
 # Denying
 
 

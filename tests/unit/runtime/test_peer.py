@@ -30,6 +30,7 @@ from p2psub.runtime.advertisement import Advertisement
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.peer import Peer
+from p2psub.runtime.pulse import Pulse
 from p2psub.runtime.refusals import AdvertisementRefused, BadContent, NotAuthorized, NotTaken, SubscriptionRefused
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
@@ -66,7 +67,8 @@ class Node:
         self.inbox = Inbox()
         self.status: PeerStatus = STATUS
         self.backlog = 0
-        self.peer = Peer(self.inbox, lambda: self.status, lambda: self.backlog)
+        self.pulse = Pulse()
+        self.peer = Peer(self.inbox, lambda: self.status, lambda: self.backlog, self.pulse)
         self.outcomes: list[list[PublishOutcome]] = []
 
     async def publish(self, *topics: str) -> None:
@@ -177,7 +179,7 @@ async def test_a_refused_publish_is_raised_with_advice(
     nursery: trio.Nursery, reason: str, refusal: type[Exception], advice: str
 ) -> None:
     """For that reason; one of many is an outcome like the others, lest it hide them."""
-    node, refused = Node(), PublishOutcome(outcome(1).event, 0, 0, reason)
+    node, refused = Node(), PublishOutcome(outcome(1).event, refused=reason)
 
     @nursery.start_soon
     async def publish() -> None:
@@ -247,19 +249,17 @@ async def test_an_application_that_gives_up_leaves_its_place(
     assert node.outcomes == [[outcome(2)]]
 
 
-async def test_publisher_waits_while_the_links_cannot_keep_up(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    """A full queue would drop what is not promised; so it is not filled."""
+async def test_publisher_waits_while_the_links_cannot_keep_up(nursery: trio.Nursery) -> None:
+    """A full queue would drop what is not promised; so it is not filled. The first step that finds room goes on."""
     node = Node()
     node.backlog = peer_module.BACKLOG_MAX + 1
     nursery.start_soon(node.publish, "a")
-    with trio.move_on_after(5.0):
-        await trio.sleep_forever()
-    assert node.inbox.take() == []
+    for _ in range(3):
+        assert await node.asked() == []
+        node.pulse.beat(is_tick=False)
     node.backlog = 0
-    await trio.sleep(1.0)
-    node.answer(node.inbox.take())
+    node.pulse.beat(is_tick=False)
+    node.answer(await node.asked())
     await trio.testing.wait_all_tasks_blocked()
     assert node.outcomes == [[outcome(1)]]
 
@@ -454,8 +454,8 @@ async def test_a_rate_that_is_none_is_refused_at_once(rate: float) -> None:
 # Looking
 
 
-async def test_readiness_can_be_waited_for(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
-    """For as long as it takes."""
+async def test_readiness_can_be_waited_for(nursery: trio.Nursery) -> None:
+    """For as long as it takes; the step that makes the peer ready ends it."""
     node, ready = Node(), trio.Event()
     node.status = UNREADY
 
@@ -464,8 +464,35 @@ async def test_readiness_can_be_waited_for(nursery: trio.Nursery, autojump_clock
         await node.peer.wait_ready()
         ready.set()
 
-    await trio.sleep(60)
+    for _ in range(60):
+        await trio.testing.wait_all_tasks_blocked()
+        node.pulse.beat(is_tick=True)
     assert not ready.is_set()
     assert node.peer.status() == UNREADY
     node.status = STATUS
+    await trio.testing.wait_all_tasks_blocked()
+    node.pulse.beat(is_tick=False)
     await ready.wait()
+    await node.peer.wait_ready()
+
+
+async def test_a_ready_peer_is_looked_at_by_ticks(nursery: trio.Nursery) -> None:
+    """Under load it steps thousands of times a second, and a picture is not for free."""
+    node, looks, seen = Node(), list[PeerStatus](), list[PeerStatus]()
+
+    def is_unready(status: PeerStatus) -> bool:
+        looks.append(status)
+        return not status.ready
+
+    @nursery.start_soon
+    async def wait() -> None:
+        seen.append(await node.peer.wait_status(is_unready))
+
+    for _ in range(5):
+        await trio.testing.wait_all_tasks_blocked()
+        node.pulse.beat(is_tick=False)
+    assert looks == [STATUS]
+    node.status = UNREADY
+    node.pulse.beat(is_tick=True)
+    await trio.testing.wait_all_tasks_blocked()
+    assert (looks, seen) == ([STATUS, UNREADY], [UNREADY])

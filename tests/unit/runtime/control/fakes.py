@@ -11,7 +11,17 @@ import msgspec
 import trio
 
 from p2psub.matching.faults import FilterError
-from p2psub.model.content import Advertisement, DeclarationState, Draft, Event, Filter, Operator, Predicate, Value
+from p2psub.model.content import (
+    Advertisement,
+    DeclarationState,
+    Draft,
+    Event,
+    Filter,
+    Guarantee,
+    Operator,
+    Predicate,
+    Value,
+)
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId, digest_of
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
@@ -193,14 +203,15 @@ class FakePeer:
     def _publish(self, draft: Draft) -> PublishOutcome:
         for beginning, reason in WHY_NOT.items():
             if draft.topic.startswith(beginning):
-                return PublishOutcome(EventId(NODE.id, NODE.incarnation, 0), 0, 0, reason)
+                return PublishOutcome(EventId(NODE.id, NODE.incarnation, 0), refused=reason)
         self.published.append(draft)
         name = EventId(NODE.id, NODE.incarnation, len(self.published))
         event = Event(name, draft.topic, draft.attributes, draft.body, int(draft.retain_s * 1e6), draft.guarantee)
         matched = [sub for sub in self.subscriptions if not sub.ended.is_set() and sub.topic in {None, draft.topic}]
         for subscription in matched:
             subscription.put(Notification(event))
-        return PublishOutcome(name, 3, len(matched))
+        is_promised = draft.guarantee is Guarantee.EFFECTIVELY_ONCE
+        return PublishOutcome(name, 3, len(matched)) if is_promised else PublishOutcome(name)
 
     @asynccontextmanager
     async def subscribe(

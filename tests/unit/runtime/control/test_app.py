@@ -41,7 +41,10 @@ def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
 
 
 async def test_publish_hands_the_event_over_and_answers_with_the_outcome() -> None:
-    """Topic, typed attributes, body, retention and guarantee arrive as they were meant."""
+    """Topic, typed attributes, body, retention and guarantee arrive as they were meant.
+
+    Of what promises nothing, copies and matches are not known; that is not none.
+    """
     peer = FakePeer()
     ask = {
         "topic": "quotes/ACME",
@@ -52,9 +55,11 @@ async def test_publish_hands_the_event_over_and_answers_with_the_outcome() -> No
     }
     async with client_of(peer) as client:
         answer = await client.post("/v1/publish", json=ask)
-    assert answer.json() == {"event": f"{NODE.id.hex()}.5.1", "copies": 3, "matched": 0}
+        promised = await client.post("/v1/publish", json={"topic": "t"})
+    assert answer.json() == {"event": f"{NODE.id.hex()}.5.1", "copies": None, "matched": None}
+    assert promised.json() == {"event": f"{NODE.id.hex()}.5.2", "copies": 3, "matched": 0}
     attributes: dict[str, Value] = {"price": 12.5, "at": Moment(1_000_000), "tags": frozenset(["a", 1]), "hot": True}
-    assert peer.published == [Draft("quotes/ACME", attributes, "grüß".encode(), 2.0, Guarantee.AT_MOST_ONCE)]
+    assert peer.published[0] == Draft("quotes/ACME", attributes, "grüß".encode(), 2.0, Guarantee.AT_MOST_ONCE)
 
 
 async def test_publish_takes_a_body_of_bytes() -> None:
