@@ -2,17 +2,28 @@
 PYTHON ?= python3
 VENV := .venv
 INSTALLED := $(VENV)/.installed
+PYTEST := $(VENV)/bin/python -m pytest --numprocesses auto --dist loadgroup --durations 25 --durations-min 5
+QUICK := tests/house tests/unit tests/properties tests/claims
 
-.PHONY: demo test wheel clean
+.PHONY: help demo check test test-slow wheel clean
 
-demo: $(INSTALLED)
+help: ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+demo: $(INSTALLED) ## 16 peers in 4 clusters, each a process; two of them are killed while 500 events pass
 	$(VENV)/bin/p2psub demo
 
-test: $(INSTALLED)
-	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadgroup --durations 25 --durations-min 5
+check: $(INSTALLED) ## linters, types, units, properties and the papers' claims: while you edit
+	$(PYTEST) -m "not slow" $(QUICK)
 
-# The compiled wheel; needs a C compiler, too. `pip wheel --no-deps --wheel-dir dist .` makes the pure one.
-wheel: $(INSTALLED)
+test: $(INSTALLED) ## every claim this project makes: before you commit
+	$(PYTEST) -m "not slow"
+
+test-slow: $(INSTALLED) ## the rest: more seeds, the compiled wheel, a Spark cluster, peers by hand; needs a C compiler, too
+	$(PYTEST) -m slow
+
+wheel: $(INSTALLED) ## a wheel in dist/ with the hot modules compiled; needs a C compiler, too
+# `pip wheel --no-deps --wheel-dir dist .` makes the pure one.
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 $(INSTALLED): pyproject.toml
@@ -21,5 +32,5 @@ $(INSTALLED): pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@
 
-clean:
+clean: ## remove .venv, dist and caches
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

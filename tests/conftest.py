@@ -1,6 +1,7 @@
 """Hypothesis repeats itself: the same examples on every machine, so that a red test is red for everybody.
 
-`pytest --hypothesis-profile=explore` looks at new ones. What simulations show is printed at the end of every run.
+`pytest --hypothesis-profile=explore` looks at new ones. What simulations show, and how long the tests of each
+directory took, is printed at the end of every run.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from hypothesis import HealthCheck, settings
 SHOWN = {"campaign": "simulated overlays", "mutant": "mutants, and what killed them"}
 """Properties that tests record, and the headings under which they are shown."""
 
-LONGEST = ("test_compiled", "test_demo")
-"""Minutes each, of waiting for a compiler or for peers."""
+LONGEST = ("test_demo",)
+"""Minutes of waiting for peers."""
 
 settings.register_profile(
     "house",
@@ -34,17 +35,35 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, lest the others wait for them in the end."""
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    """The longest first, lest the others wait for them in the end.
+
+    The first that needs the compiled wheel builds it, for minutes; the others that need it come last.
+    """
+    compiled = [item for item in items if "compiled" in getattr(item, "fixturenames", ())]
+    first = {item for item in items if item.path.stem in LONGEST} | set(compiled[:1])
+    items.sort(key=lambda item: (item in compiled) - 2 * (item in first))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what tests recorded about simulations; properties also come back from the processes of xdist."""
-    reports = [report for several in terminalreporter.stats.values() for report in several]
-    reports = [report for report in reports if getattr(report, "when", None) == "call"]
+    """Print what tests recorded about simulations, and where the time went; both come back from xdist's processes."""
+    stages = [stage for several in terminalreporter.stats.values() for stage in several if hasattr(stage, "duration")]
+    reports = [stage for stage in stages if stage.when == "call"]
     for name, heading in SHOWN.items():
-        said = [text for report in reports for key, text in getattr(report, "user_properties", ()) if key == name]
+        said = [text for report in reports for key, text in report.user_properties if key == name]
         if said:
             terminalreporter.section(heading)
             for text in sorted(said):
                 terminalreporter.line(str(text))
+    if stages:
+        terminalreporter.section("seconds per directory, of all processes together")
+    for directory, spent_s in sorted(seconds_per_directory(stages).items(), key=lambda row: -row[1]):
+        terminalreporter.line(f"{spent_s:8.1f}  {directory}")
+
+
+def seconds_per_directory(stages: list[pytest.TestReport]) -> dict[str, float]:
+    """How long setting up, running and tearing down took, by the directory in tests/."""
+    spent_s: dict[str, float] = {}
+    for stage in stages:
+        directory = "/".join(stage.nodeid.split("/")[:2])
+        spent_s[directory] = spent_s.get(directory, 0.0) + stage.duration
+    return spent_s

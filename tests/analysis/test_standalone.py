@@ -39,6 +39,7 @@ def analyzed(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_figures(analysed_market: Analysed) -> None:
     """Analysis by a master and two workers, and analysis here: the same figures, the same violations."""
     here = json.loads(analysed_market.result.stdout)

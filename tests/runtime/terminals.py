@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ COMMAND = (sys.executable, "-m", "p2psub")
 PATIENCE_S = 120.0
 """A hang is red too; how long anything takes is no claim here, and the machine may be busy."""
 LOOK_EVERY_S = 0.1
+BRISK = {"P2PSUB_NODE_HEARTBEAT_US": "250000"}
+"""A peer counts every patience in heartbeats: with four a second it does the same in a quarter of the time."""
 
 Answer = TypeVar("Answer")
 Picture = dict[str, Any]
@@ -42,12 +45,18 @@ def eventually(
 class Terminal:
     """A command that runs, and all that it has printed."""
 
-    def __init__(self, command: list[str], screen: Path, group: int) -> None:
+    def __init__(self, command: list[str], screen: Path, environment: dict[str, str], group: int) -> None:
         self._screen = screen
         self._errors = screen.with_suffix(".errors")
         with screen.open("wb") as said, self._errors.open("wb") as complained:
             self._process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=said, stderr=complained, process_group=group
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=complained,
+                process_group=group,
             )
 
     def pictures(self) -> list[Picture]:
@@ -84,8 +93,9 @@ class Terminal:
 class Desk:
     """Terminals on one machine, and a directory in which data and screens are kept."""
 
-    def __init__(self, directory: Path, group: int, machine: tuple[str, ...]) -> None:
+    def __init__(self, directory: Path, group: int, machine: tuple[str, ...], settings: dict[str, str]) -> None:
         self.directory = directory
+        self._environment = os.environ | settings
         self._group = group
         self._command = [*machine, *COMMAND]
         self._terminals: list[Terminal] = []
@@ -93,7 +103,7 @@ class Desk:
     def open(self, title: str, *words: object) -> Terminal:
         """Run a command in a terminal of its own, for programs to read."""
         screen = self.directory / f"{title}.{len(self._terminals)}.screen"
-        terminal = Terminal([*self._command, *map(str, words), "--json"], screen, self._group)
+        terminal = Terminal([*self._command, *map(str, words), "--json"], screen, self._environment, self._group)
         self._terminals.append(terminal)
         return terminal
 
@@ -102,6 +112,7 @@ class Desk:
         done = subprocess.run(
             [*self._command, *map(str, words), "--json"],
             cwd=ROOT,
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             process_group=self._group,
@@ -119,10 +130,13 @@ class Desk:
 
 
 @contextmanager
-def desk_in(directory: Path, machine: tuple[str, ...] = ()) -> Iterator[Desk]:
-    """A desk whose commands are run by way of `machine`; when the block ends, however it does, none of them runs on."""
+def desk_in(directory: Path, machine: tuple[str, ...] = (), settings: dict[str, str] = BRISK) -> Iterator[Desk]:
+    """A desk whose commands are run by way of `machine`; when the block ends, however it does, none of them runs on.
+
+    `settings` are environment variables; they are those of brisk peers unless a test is about time.
+    """
     with leashed() as group:
-        desk = Desk(directory, group, machine)
+        desk = Desk(directory, group, machine, settings)
         try:
             yield desk
         finally:

@@ -268,6 +268,7 @@ async def test_a_denied_node_is_not_told_of_the_overlay(bootstrap: Bootstrap) ->
         frame(bytes(PAYLOAD_BYTES_MAX)),
         frame(encode_enrolment(EnrolRequest("nonsense", b"nonsense"))),
     ],
+    ids=["no frame", "nothing", "zeros", "too long", "no token"],
 )
 async def test_nonsense_at_the_desk_ends_there(bootstrap: Bootstrap, said: bytes) -> None:
     """And the next one is served."""

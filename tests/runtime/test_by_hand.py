@@ -13,6 +13,8 @@ import pytest
 from tests.runtime.overlays import Bootstrap, Peer, place_of, wait_idle, wait_one_ring
 from tests.runtime.terminals import COMMAND, PATIENCE_S, ROOT, desk_in
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "quotes/ACME"
 
 

@@ -18,7 +18,7 @@ def links_of(peer: Peer) -> set[str]:
 
 def test_a_denied_peer_loses_its_links_and_gets_none_again(tmp_path: Path) -> None:
     """The others go on; one that was away when it was denied refuses it too, without a word from the bootstrap."""
-    with desk_in(tmp_path) as desk:
+    with desk_in(tmp_path, settings={}) as desk:
         bootstrap = Bootstrap(desk)
         token, peers = bootstrap.token(), [Peer(desk, name) for name in ("ann", "bob", "cid", "dan")]
         for peer in peers:

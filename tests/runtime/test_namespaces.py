@@ -12,6 +12,8 @@ from tests.runtime.hosts import Host, hosts_on_a_switch
 from tests.runtime.overlays import Bootstrap, Peer, wait_idle, wait_one_ring
 from tests.runtime.terminals import desk_in
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "news"
 
 

@@ -35,7 +35,8 @@ def test_the_example_runs_as_it_is(tmp_path: Path) -> None:
     example = EXAMPLE.search(README.read_text(encoding="utf-8"))
     assert example is not None, "the README has no example: peer, or no output of it"
     (tmp_path / "example.py").write_text(example["code"], encoding="utf-8")
-    with desk_in(tmp_path) as desk:
+    # The example goes by the defaults, and so must all others of its overlay.
+    with desk_in(tmp_path, settings={}) as desk:
         bootstrap = Bootstrap(desk)
         token = bootstrap.token()
         peer = Peer(desk, "ann")

@@ -1,23 +1,24 @@
-"""The compiled wheel does what its sources say: it is built here, without optimisation, and simulates the same runs."""
+"""The compiled wheel does what its sources say: it simulates the same runs."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 import tomllib
-import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-COMPILER = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
-BUILT = {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true", "P2PSUB_OPTIMISE": "0"}
+from tests.simulation.recorded import SEEDS, Recorded, recorded
+from tests.simulation.wheels import PACKAGES, ROOT
+
+pytestmark = pytest.mark.slow
+
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX")
 SIMULATED = "sim overlay --clusters 3 --members 4 --seconds 160 --seeds 1 --jobs 1 --json"
 LOADED = """
@@ -57,30 +58,34 @@ def run(arguments: list[str], packages: Path, cwd: Path) -> Any:
     return json.loads(ran.stdout)
 
 
-@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"there is no C compiler {COMPILER!r}")
-def test_compiled_and_pure_runs_of_one_seed_leave_one_trace(tmp_path: Path) -> None:
-    """Under faults, every record and its order; and what ran was compiled, all that pyproject.toml names."""
-    before = sorted(ROOT.rglob("*.so"))
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
-    built = subprocess.run(build, cwd=ROOT, env=os.environ | BUILT, check=False, capture_output=True, text=True)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(tmp_path / "wheel")
-    assert sorted(ROOT.rglob("*.so")) == before, "something compiled was left in the source tree"
+def test_compiled_and_pure_runs_of_one_seed_leave_one_trace(compiled: Path, tmp_path: Path) -> None:
+    """Under faults, every record and its order."""
+    assert run(["-c", BEGUN], compiled, tmp_path) == run(["-c", BEGUN], ROOT, tmp_path) == 2
 
-    loaded = run(["-c", LOADED], tmp_path / "wheel", tmp_path)
+    ours, pure = (run(["-m", "p2psub", *SIMULATED.split()], packages, tmp_path) for packages in (compiled, ROOT))
+    assert ours["delivered"] > 100
+    assert {**ours, "node_seconds_per_cpu_second": 0} == {**pure, "node_seconds_per_cpu_second": 0}
+
+
+def test_all_that_is_named_is_compiled(compiled: Path, tmp_path: Path) -> None:
+    """All that pyproject.toml names is machine code in the wheel, and is what runs; nothing is in the source tree."""
+    assert not [path for package in (*PACKAGES, "build") for path in (ROOT / package).rglob("*.so")]
+    loaded = run(["-c", LOADED], compiled, tmp_path)
     for name in ("p2psub.node.core", "p2psub.model.step", "p2psub.owner.topic_owner", "sims.engine.world"):
-        assert loaded[name] == str(tmp_path / "wheel" / name.replace(".", "/")) + SUFFIX
+        assert loaded[name] == str(compiled / name.replace(".", "/")) + SUFFIX
     named = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for pattern in named["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["modules"]:
         for source in ROOT.glob(pattern):
             if source.name != "__init__.py":
-                assert (tmp_path / "wheel" / source.relative_to(ROOT)).with_suffix(SUFFIX).exists(), source
+                assert (compiled / source.relative_to(ROOT)).with_suffix(SUFFIX).exists(), source
 
-    assert run(["-c", BEGUN], tmp_path / "wheel", tmp_path) == run(["-c", BEGUN], ROOT, tmp_path) == 2
 
-    compiled = run(["-m", "p2psub", *SIMULATED.split()], tmp_path / "wheel", tmp_path)
-    pure = run(["-m", "p2psub", *SIMULATED.split()], ROOT, tmp_path)
-    assert compiled["delivered"] > 100
-    assert {**compiled, "node_seconds_per_cpu_second": 0} == {**pure, "node_seconds_per_cpu_second": 0}
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_compiled_seed_gives_what_was_recorded(
+    seed: int, compiled: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """No violation in any of them, and as many events published and delivered as when they were recorded."""
+    said = run(["-m", "p2psub", "sim", "overlay", "--seeds", str(seed), "--jobs", "1", "--json"], compiled, tmp_path)
+    given = Recorded(seed, said["published"], said["delivered"], len(said["violations"]))
+    record_property("campaign", f"seed {seed:3}: compiled, {given}, {said['crashes']} crashes ({said['wipes']} wiped)")
+    assert given == recorded()[seed]
