@@ -26,6 +26,7 @@ from p2psub.model.messages.casts import (
     EventPayload,
     EventSummary,
 )
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
@@ -117,7 +118,7 @@ class Casts:
         """Cast to the whole cube; `done` gets the merged summary, and whether it is complete."""
         self._sequence += 1
         id_ = CastId(self._step.me.id, self._step.incarnation, self._sequence)
-        self._step.record(Kind.CAST, cast=id_, reason=type(payload).__name__)
+        self._step.record(Kind.CAST, cast=id_, payload=type(payload).__name__)
         own = self._cube.place
         if own is None:
             done(_merge(payload, []), False)
@@ -158,7 +159,7 @@ class Casts:
             self._step.send(peer, CastRefused(asked.id, asked.subcube, self._directory.entries()))
             return
         is_new = self._seen.pop(name, None) is None
-        kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, "cast_repeated")
+        kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, Reason.CAST_REPEATED)
         self._step.record(kind, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops, reason=reason)
         self._seen[name] = self._step.tick
         if name in self._answered:
@@ -204,7 +205,7 @@ class Casts:
         slot.tries += 1
         if receiver is None:
             return
-        self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, count=slot.tries)
+        self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, tries=slot.tries)
         if isinstance(slot.payload, ChangePayload):
             self._step.send(receiver, ChangeCast(cast.id, half, slot.payload, cast.hops + 1))
         else:
@@ -238,7 +239,9 @@ class Casts:
     def on_answer(self, peer: Contact, answer: Answer) -> None:
         cast = self._with_half.get((answer.id, answer.subcube))
         if cast is None or cast.halves[answer.subcube].summary is not None:
-            self._step.record(Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason="late_answer")
+            self._step.record(
+                Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason=Reason.LATE_ANSWER
+            )
             return
         cast.halves[answer.subcube].summary = answer.summary
         self._finish_if_whole(cast)

@@ -10,6 +10,7 @@ from p2psub.model.messages.cluster import Heartbeat, HeartbeatAck, IndexStored, 
 from p2psub.model.messages.cube import ChangeBatch, CubeHeartbeat, SplitGrant
 from p2psub.model.messages.pubsub import Declare
 from p2psub.model.places import Table
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.node.cores import Cores
 from p2psub.node.directory_probe import DirectoryProbe
@@ -287,7 +288,7 @@ class Leadership:
         """A member reports: note it, and tell it everything it does not have yet."""
         cores, members = self._cores, self._cores.roster.members
         if peer.id not in members and len(members) + 1 >= cores.config.cluster.size_max:
-            self._step.record(Kind.DROP, peer=peer.id, reason="cluster_full")
+            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.CLUSTER_FULL)
             return
         cores.ring.remember(peer)
         if cores.roster.note(peer, heartbeat):
