@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from p2psub.matching.faults import FilterError
     from p2psub.model.content import Draft, Event, Filter, Guarantee, Moment, Operator, Predicate, Value
     from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
+    from p2psub.model.reasons import Reason
     from p2psub.runtime.advertisement import Advertisement
     from p2psub.runtime.enrolling import EnrolmentFailed
     from p2psub.runtime.host import PeerConfig, open_peer
@@ -59,6 +60,7 @@ _HOMES = {
     "PeerStatus": "p2psub.runtime.status",
     "Predicate": "p2psub.model.content",
     "PublishOutcome": "p2psub.model.outcomes",
+    "Reason": "p2psub.model.reasons",
     "Refusal": "p2psub.runtime.refusals",
     "StoreBusy": "p2psub.runtime.store_file",
     "StoreDamaged": "p2psub.runtime.store_file",
@@ -98,6 +100,7 @@ __all__ = [
     "PeerStatus",
     "Predicate",
     "PublishOutcome",
+    "Reason",
     "Refusal",
     "StoreBusy",
     "StoreDamaged",

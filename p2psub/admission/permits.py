@@ -7,6 +7,7 @@ from typing import Final
 from p2psub.matching.limits import excess_of
 from p2psub.model.content import Declaration, DeclarationState, Subscription, pinned_topics
 from p2psub.model.ids import NodeId
+from p2psub.model.reasons import Reason
 from p2psub.model.rights import Rights
 
 _NOTHING: Final = Rights((), (), may_lead=False)
@@ -31,11 +32,11 @@ class Permits:
         """What a peer may do."""
         return self._rights.get(peer, _NOTHING)
 
-    def refusal(self, peer: NodeId, record: Declaration) -> str | None:
+    def refusal(self, peer: NodeId, record: Declaration) -> Reason | None:
         """Why a peer's record is not numbered; whoever asks through our own API has been told before."""
         if excess_of(record.filter) is not None:
-            return "filter_too_large"
+            return Reason.FILTER_TOO_LARGE
         rights, topics = self.of(peer), pinned_topics(record.filter)
         is_wish = isinstance(record, Subscription)
         has_right = rights.may_subscribe(topics) if is_wish else rights.may_advertise(topics)
-        return None if has_right or record.state is DeclarationState.ENDED else "not_authorized"
+        return None if has_right or record.state is DeclarationState.ENDED else Reason.NOT_AUTHORIZED

@@ -20,8 +20,8 @@ from p2psub.model.records import Kind
 NOT_ENDED: Final = (Outcome.DELIVERED, Outcome.DEFERRED)
 """Outcomes that end nothing: handed over, or still owed."""
 
-_ACK: Final = ("wall_us", "ticks", "process", "sequence", "peer", "copies", "count")
-_STORE: Final = ("wall_us", "ticks", "process", "sequence", "count", "cluster", "guarantee")
+_ACK: Final = ("wall_us", "ticks", "process", "sequence", "peer", "copies", "matched")
+_STORE: Final = ("wall_us", "ticks", "process", "sequence", "matched", "cluster", "guarantee")
 
 
 def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
@@ -42,11 +42,13 @@ def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
         tables = tables._replace(records=tables.records.join(F.broadcast(of), "event", "left_semi"))
     behind = F.struct(
         F.max(F.when(_is_store() & _is_before(), F.struct(_is_named(), "owed_event"))).alias("best"),
-        (F.col("count") == F.min("ack.count")).alias("is_repeated"),
+        (F.col("matched") == F.min("ack.matched")).alias("is_repeated"),
         F.min(F.when(~_is_store(), F.col("owed_event.wall_us"))).alias("discharged_us"),
     )
-    by_count = _acks(tables).join(_deeds(tables).hint("shuffle_hash"), "event", "left").groupBy("event", "count")
-    known = by_count.agg(F.min("ack").alias("ack"), F.min("said").alias("said"), behind.alias("behind"))
+    by_matched = _acks(tables).join(_owed_events(tables).hint("shuffle_hash"), "event", "left")
+    known = by_matched.groupBy("event", "matched").agg(
+        F.min("ack").alias("ack"), F.min("said").alias("said"), behind.alias("behind")
+    )
     one = known.groupBy("event").agg(F.min("ack").alias("ack"), F.min("said").alias("said"), F.max("behind").alias("b"))
     store, is_stored = F.col("b.best.owed_event"), F.col("b.best").isNotNull()
     is_known_owed_event = is_stored | F.col("b.is_repeated")
@@ -61,7 +63,7 @@ def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
         store["wall_us"].alias("stored_us"),
         store["process"].alias("process"),
         store["sequence"].alias("sequence"),
-        F.coalesce(store["count"], F.col("ack.count")).alias("owed"),
+        F.coalesce(store["matched"], F.col("ack.matched")).alias("owed"),
         store["cluster"].alias("cluster"),
         F.coalesce(store["guarantee"], F.col("said.guarantee")).alias("guarantee"),
         F.when(is_known_owed_event, F.col("b.discharged_us")).alias("discharged_us"),
@@ -80,12 +82,10 @@ def _acks(tables: Tables) -> DataFrame:
     return both.where(F.col("ack").isNotNull())
 
 
-def _deeds(tables: Tables) -> DataFrame:
+def _owed_events(tables: Tables) -> DataFrame:
     """What owners said of each event: that they are responsible, and that they let go."""
-    owed_events = tables.of(Kind.STORE, Kind.DISCHARGE)
-    return owed_events.select("event", "kind", "node", "count", F.struct(*_STORE).alias("owed_event")).repartition(
-        "event"
-    )
+    said = F.struct(*_STORE).alias("owed_event")
+    return tables.of(Kind.STORE, Kind.DISCHARGE).select("event", "kind", "node", "matched", said).repartition("event")
 
 
 def _is_store() -> Column:
@@ -124,12 +124,12 @@ def ended_pairs(tables: Tables) -> DataFrame:
 
 def is_end() -> Column:
     """Of an `outcome`: whether it ends the pair without a hand-over."""
-    return ~F.col("reason").isin([outcome.value for outcome in NOT_ENDED])
+    return ~F.col("outcome").isin([outcome.value for outcome in NOT_ENDED])
 
 
 def held_back_pairs(tables: Tables) -> DataFrame:
     """Pairs of which a subscriber said `delivered` and that it held back until it ended, for want of a verdict."""
-    said = tables.of(Kind.OUTCOME).where(F.col("reason") == Outcome.DELIVERED.value).select("event", "subscription")
+    said = tables.of(Kind.OUTCOME).where(F.col("outcome") == Outcome.DELIVERED.value).select("event", "subscription")
     return said.join(F.broadcast(unanswered(tables)), "subscription", "left_semi").select(*said.columns)
 
 

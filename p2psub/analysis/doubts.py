@@ -22,14 +22,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.tables import Tables
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 
 ALWAYS_US: Final = 0
 NEVER_US: Final = (1 << 63) - 1
 _NO_TIME_US: Final = -1
-
-DISCARDED: Final = "trace_discarded"
-"""The reason of the `drop` record by which a peer says that its oldest segments had to go."""
 
 
 class Span(NamedTuple):
@@ -138,7 +136,7 @@ def _hidden(tables: Tables) -> DataFrame:
 
 def _gone(tables: Tables) -> DataFrame:
     """Until when starts may have run of which discarding left nothing: the oldest segments go first."""
-    said = tables.of(Kind.DROP).where(F.col("reason") == DISCARDED).select("process").distinct()
+    said = tables.of(Kind.DROP).where(F.col("reason") == Reason.TRACE_DISCARDED.value).select("process").distinct()
     until = F.when(F.col("first_sequence") > 1, F.col("first_us")).otherwise(F.coalesce("entered_us", F.lit(NEVER_US)))
     return _starts(tables).join(F.broadcast(said), "process", "left_semi").select(until.alias("until_us"))
 

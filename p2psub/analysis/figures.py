@@ -17,7 +17,8 @@ from p2psub.analysis.asking import ask_at_once
 from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.tables import Tables
-from p2psub.model.records import UNTRACED, Kind
+from p2psub.model.reasons import Reason
+from p2psub.model.records import Kind
 
 
 class LatencyMs(msgspec.Struct, frozen=True):
@@ -111,7 +112,7 @@ def _overall(took: DataFrame) -> DataFrame:
 
 
 def _counts(tables: Tables) -> DataFrame:
-    is_many = F.coalesce(F.col("reason") == UNTRACED, F.lit(False))
+    is_many = F.coalesce(F.col("reason") == Reason.UNTRACED.value, F.lit(False))
     is_published = F.col("kind") == Kind.PUBLISH.value
     times = F.when(is_many, F.col("count")).otherwise(1)
     return tables.of(Kind.PUBLISH, Kind.DELIVER).agg(

@@ -81,7 +81,7 @@ def _of_directories(tables: Tables, settings: Settings) -> list[Parting]:
     told = tables.of(Kind.DIRECTORY).join(F.broadcast(tables.processes.select("process", "last_us")), "process")
     own = Window.partitionBy("process", "cluster").orderBy("sequence")
     told = told.withColumn("next_us", F.coalesce(F.lead("wall_us").over(own), F.col("last_us")))
-    given_up = told.where(~F.col("reason").startswith(Standing.PRESENT.value))
+    given_up = told.where(F.col("standing") != Standing.PRESENT.value)
     led = terms(tables).select("cluster", "began_us", "ended_us")
     from_us, until_us = F.greatest("wall_us", "began_us"), F.least("next_us", "ended_us")
     both = given_up.join(F.broadcast(led), "cluster").select(from_us.alias("from_us"), until_us.alias("until_us"))

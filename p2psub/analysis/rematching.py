@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
-from p2psub.analysis.answers.latency import STABLE
+from p2psub.analysis.answers.latency import is_stable
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.partings import Parting, partings, whole_again
 from p2psub.analysis.schemas import KEY_BITS
@@ -145,9 +145,9 @@ class Matcher:
             wanted, filter_ = self._by_key[key]
             takes = bool(satisfies(content, filter_))
             is_owed = takes and promised and _is_owed(wanted, row["vector"], row["stored_us"])
-            is_stable = takes and promised and _is_stable(wanted, row["published_us"], row["acked_us"])
-            if is_owed or is_stable or key in delivered:
-                yield (row["event"], key, is_owed, is_stable, takes, wanted.over_us)
+            was_stable = takes and promised and _was_stable(wanted, row["published_us"], row["acked_us"])
+            if is_owed or was_stable or key in delivered:
+                yield (row["event"], key, is_owed, was_stable, takes, wanted.over_us)
 
 
 def _is_owed(wanted: Wanted, vector: str | None, stored_us: int) -> bool:
@@ -159,7 +159,7 @@ def _is_owed(wanted: Wanted, vector: str | None, stored_us: int) -> bool:
     return bool(known) and max(known)[1]
 
 
-def _is_stable(wanted: Wanted, published_us: int | None, acked_us: int) -> bool:
+def _was_stable(wanted: Wanted, published_us: int | None, acked_us: int) -> bool:
     # Without the record of its numbering nobody can tell by vectors who knew of it.
     if not wanted.changes or wanted.stable_us is None or published_us is None or published_us <= wanted.stable_us:
         return False
@@ -176,26 +176,27 @@ def read_register(tables: Tables, apart: list[Parting]) -> list[Wanted]:
     asked = tables.of(Kind.SUBSCRIBE, Kind.NUMBER).where(F.col("subscribed").isNotNull())
     texts: dict[int, str] = {}
     changes: dict[int, list[Numbered]] = {}
-    for row in asked.select("subscription", "subscribed", "change", "version", "state").toLocalIterator():
+    for row in asked.select("subscription", "subscribed", "change", "subscribed_version", "state").toLocalIterator():
         texts.setdefault(row.subscription, row.subscribed)
         if row.change is not None:
             number = decode_part(row.change, ChangeNumber)
             is_active = row.state == DeclarationState.ACTIVE.value
-            changes.setdefault(row.subscription, []).append(Numbered(number.log, number.n, row.version, is_active))
-    stable_us = {key: whole_again(apart, at_us) for key, at_us in _first(tables, Kind.VERDICT, STABLE).items()}
-    given_up_us = _first(tables, Kind.UNSUBSCRIBE)
+            numbered = Numbered(number.log, number.n, row.subscribed_version, is_active)
+            changes.setdefault(row.subscription, []).append(numbered)
+    stable = tables.of(Kind.VERDICT).where(is_stable())
+    stable_us = {key: whole_again(apart, at_us) for key, at_us in _first(stable).items()}
+    given_up_us = _first(tables.of(Kind.UNSUBSCRIBE))
     ended_us = {row.process: row.last_us for row in tables.processes.select("process", "last_us").toLocalIterator()}
     register: list[Wanted] = []
     for key, text in sorted(texts.items()):
         ends = [at_us for at_us in (given_up_us.get(key), ended_us.get(key >> KEY_BITS)) if at_us is not None]
-        numbered = tuple(changes.get(key, ()))
+        own = tuple(changes.get(key, ()))
         over_us = min(ends, default=None)
-        register.append(Wanted(key, text, numbered, stable_us.get(key), over_us, given_up_us.get(key)))
+        register.append(Wanted(key, text, own, stable_us.get(key), over_us, given_up_us.get(key)))
     return register
 
 
-def _first(tables: Tables, kind: Kind, reason: str | None = None) -> dict[int, int]:
-    """When each subscription first had a record of a kind."""
-    records = tables.of(kind) if reason is None else tables.of(kind).where(F.col("reason") == reason)
+def _first(records: DataFrame) -> dict[int, int]:
+    """When each subscription first had one of these records."""
     first = records.groupBy("subscription").agg(F.min("wall_us").alias("at_us"))
     return {row.subscription: row.at_us for row in first.toLocalIterator() if row.subscription is not None}

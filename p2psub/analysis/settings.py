@@ -23,7 +23,8 @@ class Settings(NamedTuple):
     @classmethod
     def of(cls, tables: Tables) -> Settings:
         """Where peers differ, nobody is accused: the longest heartbeat, and the fewest copies."""
-        told = tables.of(Kind.START).agg(F.max("count").alias("heartbeat_us"), F.min("copies").alias("copies"))
+        started = tables.of(Kind.START)
+        told = started.agg(F.max("heartbeat_us").alias("heartbeat_us"), F.min("copies_required").alias("copies"))
         said = {name: value for name, value in told.collect()[0].asDict().items() if value is not None}
         return cls()._replace(**said)
 

@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.tables import Tables
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 
-SUPER_NODE: Final = "super_node"
+SUPER_NODE: Final = Reason.SUPER_NODE.value
 """The reason of the `role` record that begins a term."""
 
 

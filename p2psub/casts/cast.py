@@ -26,6 +26,7 @@ from p2psub.model.messages.casts import (
     EventPayload,
     EventSummary,
 )
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
@@ -123,7 +124,7 @@ class Casts:
     def start(self, payload: Payload, done: Callable[[Summary, bool], None]) -> CastId:
         """Cast to the whole cube; `done` gets the merged summary, and whether it is complete."""
         id_ = CastId(self._step.me.id, self._step.incarnation, next(self._sequence))
-        self._step.record(Kind.CAST, cast=id_, reason=type(payload).__name__)
+        self._step.record(Kind.CAST, cast=id_, payload=type(payload).__name__)
         own = self._cube.place
         if own is None:
             done(_merge(payload, []), False)
@@ -160,7 +161,7 @@ class Casts:
             self._step.send(peer, CastRefused(asked.id, asked.subcube, self._directory.entries()))
             return
         is_new = self._seen.pop(name, None) is None
-        kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, "cast_repeated")
+        kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, Reason.CAST_REPEATED)
         self._step.record(kind, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops, reason=reason)
         self._seen[name] = self._step.tick
         if name in self._answered:
@@ -206,7 +207,7 @@ class Casts:
         slot.tries += 1
         if receiver is None:
             return
-        self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, count=slot.tries)
+        self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, tries=slot.tries)
         if isinstance(slot.payload, ChangePayload):
             self._step.send(receiver, ChangeCast(cast.id, half, slot.payload, cast.hops + 1))
         else:
@@ -240,7 +241,9 @@ class Casts:
     def on_answer(self, peer: Contact, answer: Answer) -> None:
         cast = self._with_half.get((answer.id, answer.subcube))
         if cast is None or cast.halves[answer.subcube].summary is not None:
-            self._step.record(Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason="late_answer")
+            self._step.record(
+                Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason=Reason.LATE_ANSWER
+            )
             return
         cast.halves[answer.subcube].summary = answer.summary
         self._finish_if_whole(cast)

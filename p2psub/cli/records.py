@@ -42,10 +42,23 @@ def record_to_json(record: Record) -> dict[str, Any]:
         "vector": record.vector and [_change_text(*stream) for stream in record.vector],
         "prefix": record.prefix,
         "reason": record.reason,
+        "outcome": record.outcome,
         "count": record.count,
+        "guarantee": record.guarantee,
+        "matched": record.matched,
         "copies": record.copies,
-        "hops": record.hops,
         "digest": record.digest and record.digest.hex(),
+        "payload": record.payload,
+        "hops": record.hops,
+        "tries": record.tries,
+        "status": record.status,
+        "state": record.state,
+        "unreached": record.unreached,
+        "version": record.version,
+        "owners": record.owners,
+        "standing": record.standing,
+        "heartbeat_us": record.heartbeat_us,
+        "copies_required": record.copies_required,
         "published": record.published and msgspec.to_builtins(event_say(record.published)),
         "subscribed": record.subscribed and _declared(record.subscribed),
         "advertised": record.advertised and {**_declared(record.advertised), "rate": record.advertised.rate},
@@ -99,13 +112,13 @@ def journey_tree(journey: Journey) -> Iterator[str]:
     branches: list[Branch] = []
     for stored in journey.stored:
         below: list[Branch] = [(at(kept), []) for kept in journey.kept if _is_nearest(kept, stored, journey.stored)]
-        below += [(at(done, f"{done.count} matches"), []) for done in journey.owners if done.node == stored.node]
-        branches.append((at(stored, f"for {stored.count} subscriptions in {stored.cluster}"), below))
+        below += [(at(done, f"{done.matched} matches"), []) for done in journey.owners if done.node == stored.node]
+        branches.append((at(stored, f"for {stored.matched} subscriptions in {stored.cluster}"), below))
     owners = {stored.node for stored in journey.stored}
-    branches += [(at(done, f"{done.count} matches"), []) for done in journey.owners if done.node not in owners]
+    branches += [(at(done, f"{done.matched} matches"), []) for done in journey.owners if done.node not in owners]
     if not journey.stored:
         branches += [(at(kept), []) for kept in journey.kept]
-    branches += [(at(done, f"{done.copies} copies, {done.count} matches"), []) for done in journey.acknowledged]
+    branches += [(at(done, f"{done.copies} copies, {done.matched} matches"), []) for done in journey.acknowledged]
     branches += [_arrival_branch(arrival, at) for arrival in journey.arrivals]
     branches += [(at(other, f"({other.reason})"), []) for other in journey.others]
     yield from _drawn(branches)
@@ -123,7 +136,7 @@ def journey_to_json(journey: Journey) -> dict[str, Any]:
         "publish": journey.published and record_to_json(journey.published),
         "store": several(journey.stored),
         "match": several([record for record in journey.owners if record.kind is Kind.MATCH]),
-        "keep": several(journey.kept),
+        "copy": several(journey.kept),
         "acknowledge": several(journey.acknowledged),
         "discharge": several([record for record in journey.owners if record.kind is Kind.DISCHARGE]),
         "arrivals": [
@@ -159,7 +172,7 @@ def _arrival_branch(arrival: Arrival, at: Any) -> Branch:
     name = f"subscription {id_to_text(arrival.subscription)}"
     return (
         name if arrival.delivered else f"{name}: not delivered, as far as these traces tell",
-        [(at(record, *([f"({record.reason})"] if record.reason else [])), []) for record in heard],
+        [(at(record, *([f"({why})"] if (why := record.outcome or record.reason) else [])), []) for record in heard],
     )
 
 

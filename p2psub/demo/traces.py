@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from p2psub.model.ids import ClusterId, Epoch
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 
 
@@ -33,7 +34,7 @@ def count_records(records: Iterable[Record], leaders: Mapping[ClusterId, str], s
     for record in records:
         if record.kind is Kind.DUPLICATE:
             duplicates += 1
-        elif record.kind is Kind.ROLE and record.reason == "super_node" and record.cluster and record.epoch:
+        elif record.kind is Kind.ROLE and record.reason is Reason.SUPER_NODE and record.cluster and record.epoch:
             if span.first_us <= record.stamp.wall_us <= span.last_us:
                 terms.setdefault(record.cluster, set()).add(record.epoch)
     return Traced(duplicates, sum(_changes(leaders.get(name), sorted(epochs)) for name, epochs in terms.items()))

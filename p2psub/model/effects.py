@@ -17,6 +17,7 @@ from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.denials import DenyResponse
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Record
 from p2psub.model.rights import Rights
 
@@ -198,7 +199,7 @@ class NotifyGap(msgspec.Struct, frozen=True, gc=False):
 
     subscription: SubscriptionId
     count: int
-    reason: str
+    reason: Reason
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):

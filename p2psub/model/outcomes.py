@@ -7,6 +7,7 @@ import enum
 import msgspec
 
 from p2psub.model.ids import ClusterId, EventId, NodeId, SubscriptionId
+from p2psub.model.reasons import Reason
 
 
 class Outcome(enum.StrEnum):
@@ -64,4 +65,4 @@ class PublishOutcome(msgspec.Struct, frozen=True, array_like=True):
     event: EventId
     copies: int | None = None
     matched: int | None = None
-    refused: str | None = None
+    refused: Reason | None = None

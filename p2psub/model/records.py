@@ -7,15 +7,15 @@ import enum
 import msgspec
 
 from p2psub.model.changes import ChangeNumber, Vector
-from p2psub.model.content import Advertisement, Event, Subscription
+from p2psub.model.content import Advertisement, DeclarationState, Event, Guarantee, Subscription
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Epoch, EventId, NodeId, SubscriptionId
-from p2psub.model.instants import Stamp
+from p2psub.model.instants import Micros, Stamp
+from p2psub.model.outcomes import Outcome, VerdictStatus
+from p2psub.model.places import Standing
+from p2psub.model.reasons import Reason
 
-SCHEMA_VERSION = 2
-
-UNTRACED = "untraced"
-"""The reason of a record that counts happenings of its kind which have no record of their own."""
+SCHEMA_VERSION = 3
 
 
 class Kind(enum.StrEnum):
@@ -52,11 +52,14 @@ class Kind(enum.StrEnum):
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One happening at one node; fields that a kind does not use stay empty."""
 
+    # In every record
+
     kind: Kind
     node: NodeId
     incarnation: int
     sequence: int
     stamp: Stamp
+    # What it is about
     cluster: ClusterId | None = None
     epoch: Epoch | None = None
     event: EventId | None = None
@@ -66,11 +69,36 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     number: ChangeNumber | None = None
     vector: Vector | None = None
     prefix: Prefix | None = None
-    reason: str | None = None
+    # Why, how it ended, and how many happenings one record stands for
+    reason: Reason | None = None
+    outcome: Outcome | None = None
     count: int | None = None
+    # Of an event
+    guarantee: Guarantee | None = None
+    matched: int | None = None
+    """Subscriptions that want the event."""
     copies: int | None = None
-    hops: int | None = None
+    """Copies that were durable when the owner acknowledged."""
     digest: bytes | None = None
+    # Of a cast
+    payload: str | None = None
+    """The class of what the cast carries."""
+    hops: int | None = None
+    tries: int | None = None
+    """How often a half was handed on, this time included."""
+    # Of a declaration
+    status: VerdictStatus | None = None
+    state: DeclarationState | None = None
+    unreached: int | None = None
+    """Clusters that have not stored it yet."""
+    # Of a table, or of an entry of the directory
+    version: int | None = None
+    owners: int | None = None
+    standing: Standing | None = None
+    # Of a process that starts: what it was told to do
+    heartbeat_us: Micros | None = None
+    copies_required: int | None = None
+    # The whole thing, so that a checker needs nothing but the trace
     published: Event | None = None
     subscribed: Subscription | None = None
     advertised: Advertisement | None = None

@@ -12,12 +12,15 @@ from typing import Any
 
 from p2psub.model.changes import ChangeNumber, Vector
 from p2psub.model.clock import HybridClock
-from p2psub.model.content import Advertisement, Event, Subscription
+from p2psub.model.content import Advertisement, DeclarationState, Event, Guarantee, Subscription
 from p2psub.model.effects import Effect, Persist, Write
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
+from p2psub.model.outcomes import Outcome, VerdictStatus
+from p2psub.model.places import Standing
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 
 
@@ -102,7 +105,6 @@ class Step:
     def record(
         self,
         kind: Kind,
-        *,
         cluster: ClusterId | None = None,
         epoch: Epoch | None = None,
         event: EventId | None = None,
@@ -112,18 +114,32 @@ class Step:
         number: ChangeNumber | None = None,
         vector: Vector | None = None,
         prefix: Prefix | None = None,
-        reason: str | None = None,
+        reason: Reason | None = None,
+        outcome: Outcome | None = None,
         count: int | None = None,
+        guarantee: Guarantee | None = None,
+        matched: int | None = None,
         copies: int | None = None,
-        hops: int | None = None,
         digest: bytes | None = None,
+        payload: str | None = None,
+        hops: int | None = None,
+        tries: int | None = None,
+        status: VerdictStatus | None = None,
+        state: DeclarationState | None = None,
+        unreached: int | None = None,
+        version: int | None = None,
+        owners: int | None = None,
+        standing: Standing | None = None,
+        heartbeat_us: Micros | None = None,
+        copies_required: int | None = None,
         published: Event | None = None,
         subscribed: Subscription | None = None,
         advertised: Advertisement | None = None,
     ) -> None:
-        """Write a trace record, numbered without gaps."""
+        """Write a trace record, numbered without gaps; callers name the fields."""
         self._record_sequence += 1
-        # By place, not by name: records are the most frequent effect, and names cost as much as all the rest.
+        # By place, not by name, and no argument above is by name only: records are the most frequent effect, and names,
+        # or the defaults of such arguments, cost as much as all the rest.
         record = Record(
             kind,
             self.me.id,
@@ -140,10 +156,23 @@ class Step:
             vector,
             prefix,
             reason,
+            outcome,
             count,
+            guarantee,
+            matched,
             copies,
-            hops,
             digest,
+            payload,
+            hops,
+            tries,
+            status,
+            state,
+            unreached,
+            version,
+            owners,
+            standing,
+            heartbeat_us,
+            copies_required,
             published,
             subscribed,
             advertised,

@@ -34,6 +34,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsub, ring
 from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.places import Table
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage, NodeStatus
 from p2psub.model.step import Step
@@ -182,7 +183,7 @@ class NodeCore:
             self._recover(self._disk)
             self._disk = None
             self._cores.match_index.start()
-            step.record(Kind.START, count=self._config.heartbeat_us, copies=self._config.pubsub.copies)
+            step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
             if isinstance(input_, Received):
@@ -204,7 +205,7 @@ class NodeCore:
         for message in received.messages:
             handler = handlers.get(type(message))
             if handler is None:
-                self._step.record(Kind.DROP, peer=peer.id, reason="unexpected_message")
+                self._step.record(Kind.DROP, peer=peer.id, reason=Reason.UNEXPECTED_MESSAGE)
             else:
                 handler(peer, message)
 

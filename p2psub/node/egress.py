@@ -15,6 +15,7 @@ from p2psub.model.effects import Connect, Transmit
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import Stamp
 from p2psub.model.messages import Lane, Message
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.queueing.discipline import Discipline
@@ -106,7 +107,7 @@ class Egress:
     def _queue(self, link: _Link, messages: list[Message]) -> None:
         for message in messages:
             if link.queued >= self._config.queued_messages_max or link.queued_bytes >= self._config.queued_bytes_max:
-                self._step.record(Kind.DROP, peer=link.contact.id, reason="link_queue_full", count=1)
+                self._step.record(Kind.DROP, peer=link.contact.id, reason=Reason.LINK_QUEUE_FULL, count=1)
                 continue
             link.queued += 1
             link.queued_bytes += message.weight
@@ -168,7 +169,7 @@ class Egress:
         """What waited is lost; whoever asked to send it repeats it if it still matters."""
         link = self._links.pop(peer, None)
         if link is not None and link.queued:
-            self._step.record(Kind.DROP, peer=peer, reason="link_lost", count=link.queued)
+            self._step.record(Kind.DROP, peer=peer, reason=Reason.LINK_LOST, count=link.queued)
 
 
 def _lane_of(message: Message) -> Lane:

@@ -13,6 +13,7 @@ from p2psub.model.messages.casts import Answer, CastRefused, ChangeCast, Custody
 from p2psub.model.messages.cluster import Heartbeat, HeartbeatAck, IndexStored, NotSuperNode
 from p2psub.model.messages.cube import CubeHeartbeat, SplitGrant
 from p2psub.model.places import Table
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.status import LifeStage
 from p2psub.node.cores import Cores
@@ -274,7 +275,9 @@ class Leadership:
         if self._office.term is not None:
             self._office.term.casts.on_answer(peer, answer)
         else:
-            self._step.record(Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason="late_answer")
+            self._step.record(
+                Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason=Reason.LATE_ANSWER
+            )
 
     def on_cast_refused(self, peer: Contact, refused: CastRefused) -> None:
         if self._office.term is not None:
@@ -300,7 +303,7 @@ class Leadership:
         """A member sends a heartbeat: note it, and tell it everything it does not have yet."""
         cores, members = self._cores, term.roster.members
         if peer.id not in members and len(members) + 1 >= cores.config.cluster.size_max:
-            self._step.record(Kind.DROP, peer=peer.id, reason="cluster_full")
+            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.CLUSTER_FULL)
             return
         cores.ring.remember(peer)
         term.note_heartbeat(peer, heartbeat)

@@ -13,6 +13,7 @@ from typing import Final
 from p2psub.model.effects import Deny
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.messages.denials import DenyOffer, DenyResponse
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
@@ -59,7 +60,7 @@ class Denials:
         if say.issued_s <= self.issued_s:
             return
         if not self._is_signed(say):
-            self._step.record(Kind.DROP, peer=peer.id, reason="deny_list_not_signed")
+            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.DENY_LIST_NOT_SIGNED)
             return
         self._heed(say)
 

@@ -11,6 +11,7 @@ from typing import Final
 from p2psub.config import ClusterConfig
 from p2psub.model.ids import ID_BYTES, ClusterId, Contact, Epoch, NodeId, Place
 from p2psub.model.messages.cluster import Takeover
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
@@ -48,7 +49,7 @@ class Election:
         """Begin a term of our own, above every epoch heard of."""
         self._set(cluster, Epoch(self.epoch.counter + 1, self._step.me.id, self._step.incarnation), self._step.me)
         self.candidates = ()
-        self._step.record(Kind.ROLE, cluster=cluster, epoch=self.epoch, reason="super_node")
+        self._step.record(Kind.ROLE, cluster=cluster, epoch=self.epoch, reason=Reason.SUPER_NODE)
 
     def follow(self, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> bool:
         """Accept a term that is not below ours; True if that changed whom we follow."""
@@ -58,7 +59,7 @@ class Election:
         if self.super_node is not None and epoch == self.epoch:
             return False
         if self.is_super_node:
-            self._step.record(Kind.ROLE, cluster=cluster, epoch=epoch, peer=super_node.id, reason="deposed")
+            self._step.record(Kind.ROLE, cluster=cluster, epoch=epoch, peer=super_node.id, reason=Reason.DEPOSED)
         self._set(cluster, epoch, super_node)
         return True
 
@@ -69,7 +70,7 @@ class Election:
 
     def resign(self) -> None:
         """What we founded exists already: forget that we ever led, so that its true term is not below ours."""
-        self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason="resigned")
+        self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason=Reason.RESIGNED)
         self.cluster, self.epoch, self.super_node, self.candidates = None, NO_EPOCH, None, ()
         self._vacant_ticks = None
         self._step.erase("membership", ("cluster",))
@@ -80,7 +81,7 @@ class Election:
 
     def abdicate(self) -> None:
         """Lead no more; the succession begins."""
-        self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason="abdicated")
+        self._step.record(Kind.ROLE, cluster=self.cluster, epoch=self.epoch, reason=Reason.ABDICATED)
         self.super_node, self._vacant_ticks = None, 0
 
     def vacate(self, lost: NodeId) -> bool:

@@ -27,6 +27,7 @@ from p2psub.model.messages.cube import (
     SplitRequest,
 )
 from p2psub.model.places import Entry, Standing
+from p2psub.model.reasons import SplitRefusal
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
@@ -201,9 +202,13 @@ class Hypercube:
 
     def _merge(self, entries: list[Entry]) -> None:
         for entry in self.learn(entries):
-            reason = f"{entry.standing} {entry.prefix} v{entry.version}"
             self._step.record(
-                Kind.DIRECTORY, cluster=entry.cluster, epoch=entry.epoch, prefix=entry.prefix, reason=reason
+                Kind.DIRECTORY,
+                cluster=entry.cluster,
+                epoch=entry.epoch,
+                prefix=entry.prefix,
+                version=entry.version,
+                standing=entry.standing,
             )
 
     # Reports
@@ -258,13 +263,13 @@ class Hypercube:
         shortest = self._directory.shortest(ask.cluster)
         known = self._directory.get(ask.cluster)
         if entry is None or seat is None or shortest is None or len(shortest.prefix) < len(entry.prefix):
-            self._refuse_split(peer, "not_the_shortest")
+            self._refuse_split(peer, SplitRefusal.NOT_THE_SHORTEST)
         elif seat.filling is not None and seat.filling.cluster != ask.cluster:
-            self._refuse_split(peer, "busy")
+            self._refuse_split(peer, SplitRefusal.BUSY)
         elif known is not None and known.standing is Standing.PRESENT:
-            self._refuse_split(peer, "present")
+            self._refuse_split(peer, SplitRefusal.PRESENT)
         elif seat.filling is not None and seat.filling.founder != ask.founder:
-            self._refuse_split(peer, "promised_to_another")
+            self._refuse_split(peer, SplitRefusal.PROMISED_TO_ANOTHER)
         else:
             if seat.filling is None:
                 half = Prefix(entry.prefix + "1")
@@ -276,7 +281,7 @@ class Hypercube:
             grant = SplitGrant(ask.cluster, promise.prefix, version, promise.vector, self._directory.entries())
             self._step.send(peer, grant)
 
-    def _refuse_split(self, peer: Contact, reason: str) -> None:
+    def _refuse_split(self, peer: Contact, reason: SplitRefusal) -> None:
         self._step.send(peer, SplitRefused(reason, self._directory.entries()))
 
     def on_split_grant(self, _: Contact, grant: SplitGrant) -> None:
@@ -308,7 +313,7 @@ class Hypercube:
         claimed = (filled.cluster, filled.entry.prefix, self._election.epoch, filled.vector)
         if entry is None or seat is None or promised != claimed:
             # Placed already, or promised by a super-node before us: then what was cast since never reached it.
-            self._refuse_split(peer, "not_promised")
+            self._refuse_split(peer, SplitRefusal.NOT_PROMISED)
             return
         seat.filling = None
         self._merge([filled.entry])

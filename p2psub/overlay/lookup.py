@@ -9,6 +9,7 @@ from p2psub.config import RingConfig
 from p2psub.model.circle import CIRCLE, distance, place_after
 from p2psub.model.ids import Contact, Key, NodeId
 from p2psub.model.messages.ring import Found, Lookup
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.ring import Ring
@@ -46,7 +47,7 @@ class Lookups:
         if not ring.is_joined or lookup.cluster != ring.cluster:
             return
         if lookup.hops > self._config.lookup_hops_max:
-            self._step.record(Kind.DROP, reason="lookup_hops", hops=lookup.hops)
+            self._step.record(Kind.DROP, reason=Reason.LOOKUP_HOPS, hops=lookup.hops)
         elif ring.answers_for(lookup.key):
             successors = tuple(ring.successors) or (self._step.me,)
             found = Found(lookup.cluster, lookup.number, self._step.me, successors, lookup.hops)

@@ -80,7 +80,7 @@ class Ring:
         if not self.is_joined or self.cluster != cluster:
             self.cluster = cluster
             self.is_joined = True
-            self._step.record(Kind.RING, cluster=cluster, reason="joined")
+            self._step.record(Kind.RING, cluster=cluster)
 
     # Maintenance
 

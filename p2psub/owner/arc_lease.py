@@ -40,8 +40,8 @@ class ArcLease:
         """Obey a newer table from now on."""
         self.table = table
         self._arc_start = table.arc_start_of(self._step.me.id)
-        n = table.version.n
-        self._step.record(Kind.TABLE, epoch=table.version.epoch, count=n, copies=len(table.owners))
+        epoch, n = table.version
+        self._step.record(Kind.TABLE, epoch=epoch, version=n, owners=len(table.owners))
 
     def renew(self, asked_us: Micros, claims: Vector | None, seen: int = 0) -> None:
         """The super-node confirmed our table; the lease runs from when we asked.

@@ -21,6 +21,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import ChangeStored, IndexStored, IndexTransfer, StoreChange
 from p2psub.model.messages.pubsub import Obligation
 from p2psub.model.places import Table, TableVersion
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
@@ -139,7 +140,7 @@ class MatchIndex:
             return
         record = store.change.record
         if not isinstance(record, Subscription):
-            self._step.record(Kind.DROP, peer=peer.id, reason="no_subscription")
+            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.NO_SUBSCRIPTION)
             return
         if store.next is not None and self._is_ahead(store.next):
             self._staging(store.next)

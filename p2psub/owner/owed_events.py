@@ -19,6 +19,7 @@ from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Subscript
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, OwedEventId, StoreCopy
 from p2psub.model.places import TableVersion
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.owner.arc_lease import ArcLease
@@ -110,7 +111,7 @@ class OwedEvents:
         """After a restart: what was durable is still held."""
         for owed_event in owed_events:
             self._hold(owed_event).held_by[self._step.me.id] = None
-            self._step.record(Kind.COPY, event=owed_event.id.event, reason="recovered")
+            self._step.record(Kind.COPY, event=owed_event.id.event, reason=Reason.RECOVERED)
 
     # Taking and keeping
 
@@ -151,7 +152,7 @@ class OwedEvents:
                 event=event.id,
                 cluster=self.cluster,
                 vector=owed_event.vector,
-                count=owed_event.matched,
+                matched=owed_event.matched,
                 published=event,
             )
 

@@ -20,6 +20,7 @@ from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Obligation, Parcel, ParcelToOwner, ParcelToShard, ParcelToSubscriber
 from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.seals import BATCH_MAX, Leaf
 from p2psub.model.step import Step
@@ -31,7 +32,7 @@ from p2psub.parcels.replay_window import ReplayWindow
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.shipment import Shipment
 from p2psub.parcels.trace_sampler import TraceSampler
-from p2psub.publisher.advertisements import ABOVE_RATE, Advertisements
+from p2psub.publisher.advertisements import Advertisements
 from p2psub.subscriber.subscriber import Subscriber
 
 PARCEL_BYTES_MAX: Final = 128 * 1024
@@ -94,10 +95,10 @@ class Parcels:
             self._drop(reason, count)
         return outcomes
 
-    def _refusal(self, event: Event, unauthorized: set[str]) -> str | None:
+    def _refusal(self, event: Event, unauthorized: set[str]) -> Reason | None:
         if event.topic in unauthorized:
-            return "not_authorized"
-        return None if self._advertisements.keeps_rate(event) else ABOVE_RATE
+            return Reason.NOT_AUTHORIZED
+        return None if self._advertisements.keeps_rate(event) else Reason.ABOVE_RATE
 
     def flush(self) -> None:
         """Send what was published in this step: to every owner its parcels."""
@@ -108,7 +109,7 @@ class Parcels:
         for indexes in _by_topic(events).values():
             owner = self._arc_lease.owner_of(events[indexes[0]].key)
             if owner is None:
-                self._drop("no_owner", len(indexes))
+                self._drop(Reason.NO_OWNER, len(indexes))
                 continue
             by_owner.setdefault(owner.id, (owner, []))[1].extend([events[index] for index in indexes])
         for owner, owned in by_owner.values():
@@ -129,7 +130,7 @@ class Parcels:
         shipment = Shipment(stream.parcel, stream.leaves)
         parcel, events = stream.parcel, stream.parcel.events
         if parcel.places or not shipment.is_sound() or events[0].id.node != peer.id:
-            self._drop("foreign_event", len(events), peer)
+            self._drop(Reason.FOREIGN_EVENT, len(events), peer)
             return
         if not self._is_new(parcel, peer, None):
             return
@@ -137,9 +138,9 @@ class Parcels:
         for topic, indexes in _by_topic(events).items():
             key = events[indexes[0]].key
             if not rights.may_publish(topic):
-                self._drop("not_authorized", len(indexes), peer)
+                self._drop(Reason.NOT_AUTHORIZED, len(indexes), peer)
             elif not self._arc_lease.serves(key):
-                self._drop("not_owner", len(indexes), peer)
+                self._drop(Reason.NOT_OWNER, len(indexes), peer)
             else:
                 self._match_index.match_many(key, events, indexes, wanted)
                 taken += indexes
@@ -160,7 +161,7 @@ class Parcels:
     def _send_to_shard(self, shard: int, parcel: Parcel, leaves: tuple[Leaf, ...]) -> None:
         owner = self._arc_lease.owner_of(self._match_index.shard_key(shard))
         if owner is None or owner.id == self._step.me.id or self._shards.cluster is None:
-            self._drop("shard_unreachable", len(parcel.events))
+            self._drop(Reason.SHARD_UNREACHABLE, len(parcel.events))
             return
         self._shards.ask(shard)
         self._step.send(owner, ParcelToShard(self._shards.cluster, shard, parcel, leaves))
@@ -170,11 +171,11 @@ class Parcels:
         shipment, shard = Shipment(stream.parcel, stream.leaves), stream.shard
         parcel, events = stream.parcel, stream.parcel.events
         if not 0 <= shard < self._config.shards or not shipment.is_sound():
-            self._drop("foreign_event", len(events), peer)
+            self._drop(Reason.FOREIGN_EVENT, len(events), peer)
             return
         key = self._match_index.shard_key(shard)
         if stream.cluster != self._shards.cluster or not self._arc_lease.serves(key):
-            self._drop("not_owner", len(events), peer)
+            self._drop(Reason.NOT_OWNER, len(events), peer)
         elif self._is_new(parcel, peer, shard):
             wanted, indexes = Wanted(), list(range(len(events)))
             self._match_index.match_many(key, events, indexes, wanted)
@@ -184,7 +185,7 @@ class Parcels:
     def _record_matches(self, events: Sequence[Event], taken: list[int], wanted: Wanted) -> None:
         for event in self._sampler.sample(Kind.MATCH, [events[index] for index in taken]):
             count = sum(events[index] is event for indexes in wanted.values() for index in indexes)
-            self._step.record(Kind.MATCH, event=event.id, count=count, reason=Guarantee.AT_MOST_ONCE.value)
+            self._step.record(Kind.MATCH, event=event.id, matched=count, guarantee=Guarantee.AT_MOST_ONCE)
 
     def _hand_out(self, shipment: Shipment, wanted: Wanted) -> None:
         """One message to every peer of our cluster that wants some of it; what others want, by our super-node."""
@@ -210,11 +211,11 @@ class Parcels:
         """Hand over what is new and genuine."""
         parcel = deliver.parcel
         if not Shipment(parcel, ()).is_sound() or not self._sealer.is_genuine_parcel(parcel):
-            self._drop("bad_signature", len(parcel.events), peer)
+            self._drop(Reason.BAD_SIGNATURE, len(parcel.events), peer)
             return
         for id_, indexes in deliver.wanted:
             if indexes and (max(indexes) >= len(parcel.events) or len(set(indexes)) < len(indexes)):
-                self._drop("no_such_event", len(indexes), peer)
+                self._drop(Reason.NO_SUCH_EVENT, len(indexes), peer)
             elif self._is_new(parcel, peer, id_):
                 events = [parcel.events[index] for index in indexes] if indexes else list(parcel.events)
                 self._subscriber.take_parcel(id_, events)
@@ -233,10 +234,10 @@ class Parcels:
             del self._windows[next(iter(self._windows))]
         if window.takes(parcel.number):
             return True
-        self._step.record(Kind.DUPLICATE, peer=peer.id, reason="parcel_repeated", count=len(parcel.events))
+        self._step.record(Kind.DUPLICATE, peer=peer.id, reason=Reason.PARCEL_REPEATED, count=len(parcel.events))
         return False
 
-    def _drop(self, reason: str, count: int, peer: Contact | None = None) -> None:
+    def _drop(self, reason: Reason, count: int, peer: Contact | None = None) -> None:
         self._step.record(Kind.DROP, peer=None if peer is None else peer.id, reason=reason, count=count)
 
 

@@ -30,6 +30,7 @@ from p2psub.model.messages.pubsub import (
     Routed,
 )
 from p2psub.model.outcomes import Outcome, PublishOutcome
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
@@ -103,28 +104,28 @@ class TopicOwner:
         elif event.id not in self.matchmaker:
             self.matchmaker.gather(publish.timed, peer)
 
-    def _refusal(self, peer: Contact, event: Event) -> str | None:
+    def _refusal(self, peer: Contact, event: Event) -> Reason | None:
         """Why an event is not taken from a peer: it must be its own, and of a topic that it may publish.
 
         Nobody could deliver what its publisher did not sign, so we do not promise it either.
         """
         if event.id.node != peer.id:
-            return "foreign_event"
+            return Reason.FOREIGN_EVENT
         if event.guarantee is not Guarantee.EFFECTIVELY_ONCE:
-            return "no_promise"
+            return Reason.NO_PROMISE
         if not self._permits.of(peer.id).may_publish(event.topic):
-            return "not_authorized"
-        return None if self._sealer.is_genuine(event) else "bad_signature"
+            return Reason.NOT_AUTHORIZED
+        return None if self._sealer.is_genuine(event) else Reason.BAD_SIGNATURE
 
     def _repeat(self, peer: Contact, event: Event) -> None:
-        self._step.record(Kind.DUPLICATE, event=event.id, peer=peer.id, reason="publish_repeated")
+        self._step.record(Kind.DUPLICATE, event=event.id, peer=peer.id, reason=Reason.PUBLISH_REPEATED)
 
     def store(self, gathering: Gathering) -> None:
         """All matches are in: store the event with what it owes."""
         event = gathering.timed.event
         age = Micros(gathering.timed.age_us + self._step.now - gathering.started_us)
         owed = tuple(gathering.matches)
-        self._step.record(Kind.MATCH, event=event.id, count=len(owed), reason=event.guarantee.value)
+        self._step.record(Kind.MATCH, event=event.id, matched=len(owed), guarantee=event.guarantee)
         vector = gathering.vector()
         owed_event = OwedEvent(
             owed_event_id(event.id, owed), Timed(event, age), owed, len(owed), vector, gathering.publisher
@@ -193,7 +194,7 @@ class TopicOwner:
             missed = self._spool.missed_by(obligation.subscription for obligation in owed)
             self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(owed), missed))
         elif timed.event.guarantee is Guarantee.AT_MOST_ONCE:
-            self._step.record(Kind.DROP, event=timed.event.id, reason="no_super_node", count=len(owed))
+            self._step.record(Kind.DROP, event=timed.event.id, reason=Reason.NO_SUPER_NODE, count=len(owed))
 
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
         """A peer speaks for its own subscriptions alone."""
@@ -209,7 +210,7 @@ class TopicOwner:
                 if outcome is Outcome.DEFERRED:
                     held.due_tick = min(held.due_tick, self._step.tick + self._config.retry_ticks)
                 elif held.owed.pop(id_, None) is not None:
-                    self._step.record(Kind.OUTCOME, event=event, subscription=id_, reason=outcome.value)
+                    self._step.record(Kind.OUTCOME, event=event, subscription=id_, outcome=outcome)
             if not held.owed and self._arc_lease.is_mine(held.key) and self._has_copies(held):
                 self.finish(held)
 
@@ -217,7 +218,7 @@ class TopicOwner:
         """It owes nothing any more: remember that, retain the event if its class asks for it, let the owed event go."""
         event = held.owed_event.timed.event
         outcome = PublishOutcome(event.id, len(held.held_by), held.owed_event.matched)
-        self._step.record(Kind.DISCHARGE, event=event.id, count=held.owed_event.matched)
+        self._step.record(Kind.DISCHARGE, event=event.id, matched=held.owed_event.matched)
         self._finished[held.owed_event.id] = None
         self._outcomes[event.id] = outcome
         until = Micros(self._step.now + self._config.undelivered_ttl_us + self._config.undelivered_ttl_margin_us)

@@ -7,7 +7,8 @@ by the event's number, so every node on its way draws the same.
 from __future__ import annotations
 
 from p2psub.model.content import Event, Guarantee
-from p2psub.model.records import UNTRACED, Kind
+from p2psub.model.reasons import Reason
+from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
 
@@ -31,5 +32,5 @@ class TraceSampler:
         """Say how much was not traced."""
         if self._untraced:
             for kind, count in self._untraced.items():
-                self._step.record(kind, reason=UNTRACED, count=count)
+                self._step.record(kind, reason=Reason.UNTRACED, count=count)
             self._untraced.clear()

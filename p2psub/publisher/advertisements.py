@@ -16,11 +16,10 @@ from p2psub.model.content import Advertisement, DeclarationState, Event
 from p2psub.model.effects import AdvertiseCommand, Reply, WithdrawCommand
 from p2psub.model.instants import SECOND_US
 from p2psub.model.messages.pubsub import Verdict
-from p2psub.model.outcomes import AdvertiseVerdict
+from p2psub.model.outcomes import AdvertiseVerdict, VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
-ABOVE_RATE: Final = "above_rate"
 _BURST_US: Final = SECOND_US
 """How far events may be ahead of their rate: a second's worth may come at once."""
 
@@ -64,7 +63,7 @@ class Advertisements:
     def advertise(self, command: AdvertiseCommand) -> None:
         id_, cluster = self._declarations.next_id(), self._declarations.cluster
         record = Advertisement(id_, 1, DeclarationState.ACTIVE, cluster, command.filter, command.rate)
-        self._step.record(Kind.ADVERTISE, advertised=record, reason="asked")
+        self._step.record(Kind.ADVERTISE, advertised=record)
         declared = self._declarations.declare(record, partial(self._judged, command.number))
         self._offers[command.number] = _Offer(declared, compile_filter(record.filter), SECOND_US / record.rate)
 
@@ -73,7 +72,7 @@ class Advertisements:
         offer = self._offers.pop(command.number, None)
         if offer is not None:
             self._declarations.end(offer.declared)
-            self._record(offer, "withdrawn")
+            self._record(offer)
 
     def _judged(self, number: int, verdict: Verdict) -> None:
         offer = self._offers.get(number)
@@ -82,10 +81,10 @@ class Advertisements:
             result = AdvertiseVerdict(verdict.id, verdict.status, verdict.unreached)
             self._step.effects.append(Reply(number, result))
 
-    def _record(self, offer: _Offer, reason: str, unreached: int | None = None) -> None:
+    def _record(self, offer: _Offer, status: VerdictStatus | None = None, unreached: int | None = None) -> None:
         record = offer.declared.record
         assert isinstance(record, Advertisement)
-        self._step.record(Kind.ADVERTISE, advertised=record, reason=reason, count=unreached)
+        self._step.record(Kind.ADVERTISE, advertised=record, status=status, unreached=unreached)
 
     def keeps_rate(self, event: Event) -> bool:
         """Whether an event of ours may be published; it counts against the first advertisement that has room."""

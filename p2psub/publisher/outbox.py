@@ -23,12 +23,13 @@ from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
 from p2psub.model.messages.ring import Found
 from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.seals import BATCH_MAX, Seal
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
 from p2psub.parcels.sealer import Sealer
-from p2psub.publisher.advertisements import ABOVE_RATE, Advertisements
+from p2psub.publisher.advertisements import Advertisements
 
 _REDIRECTS_MAX: Final = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
@@ -104,10 +105,10 @@ class Outbox:
         waiting = self._outbox[event.id] = _Waiting(event, event.key, number, self._step.now, self._step.tick)
         self._fresh.append(waiting)
 
-    def _refusal(self, event: Event) -> str | None:
+    def _refusal(self, event: Event) -> Reason | None:
         if len(self._outbox) >= self._config.outbox_events_max:
-            return "outbox_full"
-        return None if self._advertisements.keeps_rate(event) else ABOVE_RATE
+            return Reason.OUTBOX_FULL
+        return None if self._advertisements.keeps_rate(event) else Reason.ABOVE_RATE
 
     def flush(self) -> None:
         """Seal what was published in this step, and send it on its way."""
@@ -153,8 +154,8 @@ class Outbox:
             return
         event, peer = outcome.event, owner.id
         if outcome.refused is None:
-            copies, count = outcome.copies, outcome.matched
-            self._step.record(Kind.ACKNOWLEDGE, event=event, peer=peer, copies=copies, count=count)
+            copies, matched = outcome.copies, outcome.matched
+            self._step.record(Kind.ACKNOWLEDGE, event=event, peer=peer, copies=copies, matched=matched)
         else:
             self._step.record(Kind.DROP, event=event, peer=peer, reason=outcome.refused)
         self._step.effects.append(Reply(waiting.command, (outcome,)))

@@ -6,6 +6,7 @@ import msgspec
 
 from p2psub.model.content import Event
 from p2psub.model.outcomes import SubscribeVerdict
+from p2psub.model.reasons import Reason
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -18,7 +19,7 @@ class Gap(msgspec.Struct, frozen=True):
     """`count` events are missing here, and why."""
 
     count: int
-    reason: str
+    reason: Reason
 
 
 Item = Notification | Gap | SubscribeVerdict

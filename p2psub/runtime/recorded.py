@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from p2psub.model.records import UNTRACED, Kind, Record
+from p2psub.model.records import Kind, Record
 
 Happening = tuple[Kind, str]
-"""A kind of record, and its reason where that says how something ended."""
+"""A kind of record, and how it ended or why it happened, where records of the kind say so."""
 
-_MANY: Final = frozenset({Kind.DROP, Kind.GAP})
-"""Kinds of which one record may tell of many events."""
-_WITH_REASON: Final = frozenset({Kind.DROP, Kind.GAP, Kind.DUPLICATE, Kind.OUTCOME, Kind.ROLE})
+_WITH_REASON: Final = frozenset({Kind.DROP, Kind.GAP, Kind.DUPLICATE, Kind.ROLE})
 
 
 class Recorded:
@@ -24,9 +22,8 @@ class Recorded:
         self._write = write
 
     def take(self, record: Record) -> None:
-        """One more record. Events that are sampled count with those that were left out."""
-        kind, count = record.kind, 1
-        if record.count is not None and (kind in _MANY or record.reason == UNTRACED):
-            count = record.count
-        self.counts[kind, (record.reason or "") if kind in _WITH_REASON else ""] += count
+        """One more record, of as many happenings as it stands for."""
+        kind, count = record.kind, 1 if record.count is None else record.count
+        why = record.reason if kind in _WITH_REASON else record.outcome
+        self.counts[kind, why or ""] += count
         self._write(record)

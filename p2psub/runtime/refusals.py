@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from p2psub.errors import P2psubError
+from p2psub.model.reasons import Reason
 
 
 class Refusal(P2psubError):
@@ -46,15 +50,19 @@ class AlreadyEnded(Refusal):
     """The block of a subscription or an advertisement is over."""
 
 
-_ADVICE = {
-    "above_rate": "publish more slowly, or advertise a higher rate",
-    "outbox_full": "wait until earlier events are acknowledged, then publish it again",
-    "bad_signature": "start the peer again; if that does not help, enrol it anew",
+_PUBLISH_AGAIN = "publish it again; if that does not help, see the log"
+ADVICE: Final[Mapping[Reason, str]] = {
+    Reason.OUTBOX_FULL: "wait until earlier events are acknowledged, then publish it again",
+    Reason.ABOVE_RATE: "publish more slowly, or advertise a higher rate",
+    Reason.NO_PROMISE: _PUBLISH_AGAIN,
+    Reason.NOT_AUTHORIZED: "enrol with a join token that has the right to publish it",
+    Reason.FOREIGN_EVENT: _PUBLISH_AGAIN,
+    Reason.BAD_SIGNATURE: "start the peer again; if that does not help, enrol it anew",
 }
+"""What a publisher can do about an event that was refused for this reason."""
 
 
-def why_not_taken(topic: str, reason: str) -> Refusal:
-    """What to tell whoever published an event that was refused."""
-    if reason == "not_authorized":
-        return NotAuthorized(f"{topic}: {reason}", "enrol with a join token that has the right to publish it")
-    return NotTaken(f"{topic}: {reason}", _ADVICE.get(reason, "publish it again; if that does not help, see the log"))
+def why_not_taken(topic: str, reason: Reason) -> Refusal:
+    """What the publisher of a refused event is told."""
+    error = NotAuthorized if reason is Reason.NOT_AUTHORIZED else NotTaken
+    return error(f"{topic}: {reason}", ADVICE.get(reason, _PUBLISH_AGAIN))

@@ -16,6 +16,7 @@ import trio
 
 from p2psub.errors import ConfigError
 from p2psub.model.ids import NodeId
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.pauses import pauses_s
 from p2psub.runtime.trace_shelf import Shelf
@@ -172,6 +173,6 @@ class TraceWriter:
             return
         self._room = self._config.buffered_max
         overflowed, self._overflowed = self._overflowed, 0
-        for reason, count in (("trace_overflow", overflowed), ("trace_discarded", discarded)):
+        for reason, count in ((Reason.TRACE_OVERFLOW, overflowed), (Reason.TRACE_DISCARDED, discarded)):
             if count:
                 self._append(self._record(Kind.DROP, reason=reason, count=count))

@@ -14,6 +14,7 @@ from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deliver, Delivered, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
@@ -80,8 +81,10 @@ class Subscriber:
 
     def _judged(self, verdict: Verdict) -> None:
         wanted = self._wanted[verdict.id]
-        reason = f"{verdict.status} {wanted.declared.record.state}"
-        self._step.record(Kind.VERDICT, subscription=verdict.id, reason=reason, count=len(verdict.unreached))
+        state, unreached = wanted.declared.record.state, len(verdict.unreached)
+        self._step.record(
+            Kind.VERDICT, subscription=verdict.id, status=verdict.status, state=state, unreached=unreached
+        )
         result = SubscribeVerdict(verdict.id, verdict.status, verdict.unreached)
         self._step.effects.append(Reply(wanted.command, result))
         self._release(wanted)
@@ -99,11 +102,11 @@ class Subscriber:
         event = deliver.timed.event
         if not self._sealer.is_genuine(event):
             # No outcome: whoever altered it must not be the one to discharge it.
-            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason="bad_signature")
+            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=Reason.BAD_SIGNATURE)
             return
         if event.guarantee is Guarantee.AT_MOST_ONCE and not self._is_from_super_node(peer):
             # Others hand it over in parcels, whose numbers are remembered: by both ways it would come twice.
-            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason="not_super_node")
+            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=Reason.NOT_SUPER_NODE)
             return
         for missed in deliver.missed:
             self._note_missed(missed)
@@ -125,19 +128,21 @@ class Subscriber:
         if wanted is not None and missed.count > wanted.missed.get(owner, 0):
             lost = missed.count - wanted.missed.get(owner, 0)
             wanted.missed[owner] = missed.count
-            self._step.record(Kind.GAP, subscription=id_, count=lost, reason="spool_full")
-            self._step.effects.append(NotifyGap(id_, lost, "spool_full"))
+            self._step.record(Kind.GAP, subscription=id_, count=lost, reason=Reason.SPOOL_FULL)
+            self._step.effects.append(NotifyGap(id_, lost, Reason.SPOOL_FULL))
 
     def _take(self, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome:
         wanted = self._wanted.get(id_)
         if wanted is None:
-            self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="ended")
+            self._step.record(Kind.DROP, event=event.id, subscription=id_, reason=Reason.ENDED)
             return Outcome.ENDED
         if (id_, event.id) in self._given:
-            self._step.record(Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason="delivered_before")
+            self._step.record(
+                Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason=Reason.DELIVERED_BEFORE
+            )
             return Outcome.DELIVERED
         if not wanted.declared.is_active:
-            self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="unsubscribed")
+            self._step.record(Kind.DROP, event=event.id, subscription=id_, reason=Reason.UNSUBSCRIBED)
             return Outcome.UNSUBSCRIBED
         if wanted.window - len(wanted.held_back) <= 0:
             return self._refuse_full(wanted, event)
@@ -152,7 +157,7 @@ class Subscriber:
         """Hand over events that promise nothing, as many as there is room for; nobody hears what became of them."""
         wanted = self._wanted.get(id_)
         if wanted is None or not wanted.declared.is_active:
-            self._step.record(Kind.DROP, subscription=id_, reason="unsubscribed", count=len(events))
+            self._step.record(Kind.DROP, subscription=id_, reason=Reason.UNSUBSCRIBED, count=len(events))
             return
         room = max(0, wanted.window - len(wanted.held_back))
         fitting, missing = events[:room], len(events) - room
@@ -162,18 +167,20 @@ class Subscriber:
             self._hand_over(wanted, fitting)
         if missing > 0:
             wanted.gap += missing
-            self._step.record(Kind.DROP, subscription=id_, reason="channel_full", count=missing)
+            self._step.record(Kind.DROP, subscription=id_, reason=Reason.CHANNEL_FULL, count=missing)
 
     def _refuse_old(self, id_: SubscriptionId, event: Event) -> Outcome:
         """Older than our memory of what was handed over: it might be a second copy."""
-        self._step.record(Kind.DROP, event=event.id, subscription=id_, reason="older_than_ttl")
+        self._step.record(Kind.DROP, event=event.id, subscription=id_, reason=Reason.OLDER_THAN_TTL)
         return Outcome.EXPIRED
 
     def _refuse_full(self, wanted: _Wanted, event: Event) -> Outcome:
         """A full channel: a promised event waits at its owner, any other becomes a gap."""
         if event.guarantee is Guarantee.AT_MOST_ONCE:
             wanted.gap += 1
-            self._step.record(Kind.DROP, event=event.id, subscription=wanted.declared.record.id, reason="channel_full")
+            self._step.record(
+                Kind.DROP, event=event.id, subscription=wanted.declared.record.id, reason=Reason.CHANNEL_FULL
+            )
         return Outcome.DEFERRED
 
     def _remember(self, id_: SubscriptionId, event: EventId) -> None:
@@ -193,8 +200,8 @@ class Subscriber:
     def _tell_gap(self, wanted: _Wanted) -> None:
         if wanted.gap:
             id_ = wanted.declared.record.id
-            self._step.record(Kind.GAP, subscription=id_, count=wanted.gap, reason="channel_full")
-            self._step.effects.append(NotifyGap(id_, wanted.gap, "channel_full"))
+            self._step.record(Kind.GAP, subscription=id_, count=wanted.gap, reason=Reason.CHANNEL_FULL)
+            self._step.effects.append(NotifyGap(id_, wanted.gap, Reason.CHANNEL_FULL))
             wanted.gap = 0
 
     def consumed(self, command: ConsumedCommand) -> None:

@@ -11,6 +11,7 @@ from p2psub.model.effects import Connect, Effect, Input, PublishCommand, Receive
 from p2psub.model.ids import CastId, Contact
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
@@ -51,13 +52,13 @@ class Relay:
 
     def _start(self) -> None:
         rumour = CastId(self._step.me.id, 1, 1)
-        self._step.record(Kind.CAST, cast=rumour, reason=Rumour.__name__)
+        self._step.record(Kind.CAST, cast=rumour, payload=Rumour.__name__)
         self._known.add(rumour)
         self._pass_on(rumour, 1, None)
 
     def _hear(self, peer: Contact, heard: Rumour) -> None:
         is_new = heard.id not in self._known
-        kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, "heard_again")
+        kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, Reason.CAST_REPEATED)
         self._step.record(kind, cast=heard.id, peer=peer.id, hops=heard.hops, reason=reason)
         if is_new:
             self._known.add(heard.id)
@@ -68,5 +69,5 @@ class Relay:
             return
         others = [contact for contact in self._links if contact != came_by]
         for contact in others[: self._fanout]:
-            self._step.record(Kind.FORWARD, cast=rumour, peer=contact.id, count=1)
+            self._step.record(Kind.FORWARD, cast=rumour, peer=contact.id, tries=1)
             self._step.effects.append(Transmit(contact.id, [Rumour(rumour, hops)], self._step.stamp()))

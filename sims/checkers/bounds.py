@@ -32,8 +32,7 @@ def joins(evidence: Evidence) -> list[tuple[NodeId, int, float | None]]:
     """Process starts after quiet began, and the heartbeats until the ring took them (None: not by the end)."""
     joined: dict[tuple[NodeId, int], int] = {}
     for at_us, record in evidence.of(Kind.RING):
-        if record.reason == "joined":
-            joined.setdefault((record.node, record.incarnation), at_us)
+        joined.setdefault((record.node, record.incarnation), at_us)
     found: list[tuple[NodeId, int, float | None]] = []
     for site in evidence.sites:
         if site.incarnation is not None and site.started_us >= evidence.phases.quiet_us:

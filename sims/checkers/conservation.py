@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, EventId, NodeId, SubscriptionId
 from p2psub.model.outcomes import Outcome
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 from sims.checkers.obligations import Obligations
@@ -29,7 +30,7 @@ def check_received(evidence: Evidence) -> Iterator[Finding]:
             if reception in new:
                 yield Finding("conservation", "taken for new twice", record, at_us)
             new.add(reception)
-        elif record.reason == "cast_repeated" and reception not in new:
+        elif record.reason is Reason.CAST_REPEATED and reception not in new:
             yield Finding("conservation", "counted as duplicate, but never received before", record, at_us)
 
 
@@ -61,7 +62,7 @@ def check_outcome_delivered(evidence: Evidence, obligations: Obligations) -> Ite
     running = {(site.node, site.incarnation) for site in evidence.sites}
     given_up = {record.subscription for _, record in evidence.of(Kind.UNSUBSCRIBE)}
     for at_us, record in evidence.of(Kind.OUTCOME):
-        if record.reason != Outcome.DELIVERED or record.event is None or record.subscription is None:
+        if record.outcome is not Outcome.DELIVERED or record.event is None or record.subscription is None:
             continue
         alive = (record.subscription.node, record.subscription.incarnation) in running
         pair = (record.event, record.subscription)

@@ -48,8 +48,8 @@ def judge(evidence: Evidence) -> Judgement:
     joined = [heartbeats for _, _, heartbeats in bounds.joins(evidence) if heartbeats is not None]
     replaced = [heartbeats for _, heartbeats in owners.replacements(evidence) if heartbeats is not None]
     outcomes: dict[str, int] = {}
-    for reason in owed.ended.values():
-        outcomes[reason] = outcomes.get(reason, 0) + 1
+    for outcome in owed.ended.values():
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
     return Judgement(
         findings=first_of(findings),
         published=len(evidence.of(Kind.PUBLISH)),

@@ -69,7 +69,7 @@ class Obligations:
 
     owed: dict[tuple[EventId, SubscriptionId], tuple[int, Record]] = field(default_factory=dict)
     delivered: set[tuple[EventId, SubscriptionId]] = field(default_factory=set)
-    ended: dict[tuple[EventId, SubscriptionId], str] = field(default_factory=dict)
+    ended: dict[tuple[EventId, SubscriptionId], Outcome] = field(default_factory=dict)
 
 
 def obligations_of(evidence: Evidence) -> Obligations:
@@ -92,9 +92,9 @@ def obligations_of(evidence: Evidence) -> Obligations:
         if record.event is not None and record.subscription is not None:
             found.delivered.add((record.event, record.subscription))
     for _, record in evidence.of(Kind.OUTCOME):
-        event_id, subscription_id, reason = record.event, record.subscription, record.reason
-        if event_id is not None and subscription_id is not None and reason not in (None, Outcome.DELIVERED):
-            found.ended[event_id, subscription_id] = reason
+        event_id, subscription_id, outcome = record.event, record.subscription, record.outcome
+        if event_id is not None and subscription_id is not None and outcome not in (None, Outcome.DELIVERED):
+            found.ended[event_id, subscription_id] = outcome
     return found
 
 
@@ -114,9 +114,9 @@ def check_outcomes(evidence: Evidence, obligations: Obligations) -> Iterator[Fin
     """S1: inside the budget nothing is dropped for want of room or of a way."""
     if evidence.faults.lost_clusters:
         return
-    for pair, reason in obligations.ended.items():
-        if reason in NEVER_INSIDE_BUDGET:
-            yield Finding("S1", f"event {_name(pair[0])} for {_name(pair[1])} ended as {reason}")
+    for pair, outcome in obligations.ended.items():
+        if outcome in NEVER_INSIDE_BUDGET:
+            yield Finding("S1", f"event {_name(pair[0])} for {_name(pair[1])} ended as {outcome}")
 
 
 def check_acknowledged_is_stored(evidence: Evidence) -> Iterator[Finding]:

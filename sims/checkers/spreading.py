@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from p2psub.model.changes import ChangeNumber
 from p2psub.model.ids import CastId, NodeId
+from p2psub.model.messages.casts import ChangePayload
 from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 
@@ -39,7 +40,7 @@ def check_transfers(evidence: Evidence) -> Iterator[Finding]:
     settled = [
         (at_us, record)
         for at_us, record in evidence.of(Kind.CAST)
-        if record.reason == "ChangePayload"
+        if record.payload == ChangePayload.__name__
         and evidence.phases.load_us <= at_us < evidence.phases.faults_us - CAST_SECONDS * 1_000_000
     ]
     transfers: dict[CastId | None, int] = {record.cast: 0 for _, record in settled}

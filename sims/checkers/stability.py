@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, pinned_topics
 from p2psub.model.ids import ClusterId, NodeId, SubscriptionId
 from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 from sims.checkers.obligations import Obligations
@@ -14,7 +15,6 @@ from sims.checkers.oracle import wants
 from sims.checkers.rings import RING_IDEAL_HEARTBEATS
 from sims.checkers.terms import FAILOVER_HEARTBEATS
 
-_STABLE = f"{VerdictStatus.STABLE} {DeclarationState.ACTIVE}"
 _NEVER_US = 1 << 62
 
 
@@ -67,7 +67,8 @@ def _stable_since(evidence: Evidence) -> dict[SubscriptionId, int]:
     """When each subscription was first called stable."""
     found: dict[SubscriptionId, int] = {}
     for at_us, record in evidence.of(Kind.VERDICT):
-        if record.reason == _STABLE and record.subscription is not None:
+        is_stable = (record.status, record.state) == (VerdictStatus.STABLE, DeclarationState.ACTIVE)
+        if is_stable and record.subscription is not None:
             found.setdefault(record.subscription, at_us)
     return found
 
@@ -111,7 +112,7 @@ def _split_terms(evidence: Evidence) -> list[tuple[int, int]]:
         process = (record.node, record.incarnation)
         since_us, cluster = begun.pop(process, (at_us, record.cluster))
         spans.setdefault(cluster, []).append((since_us, at_us))
-        if record.reason == "super_node":
+        if record.reason is Reason.SUPER_NODE:
             begun[process] = (at_us, record.cluster)
     for process, (since_us, cluster) in begun.items():
         spans.setdefault(cluster, []).append((since_us, ends.get(process, evidence.phases.end_us)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from p2psub.model.ids import ClusterId, Epoch, NodeId
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 
@@ -15,7 +16,7 @@ def check_one_per_epoch(evidence: Evidence) -> Iterator[Finding]:
     """S10: nobody else acts under an epoch, and no process takes up the epoch of an earlier one."""
     acting: dict[tuple[ClusterId | None, Epoch | None], tuple[NodeId, int]] = {}
     for at_us, record in evidence.of(Kind.ROLE):
-        if record.reason == "super_node":
+        if record.reason is Reason.SUPER_NODE:
             holder = (record.node, record.incarnation)
             if acting.setdefault((record.cluster, record.epoch), holder) != holder:
                 yield Finding("S10", "a second super-node under one epoch", record, at_us)
@@ -35,7 +36,7 @@ def failovers(evidence: Evidence) -> list[tuple[int, ClusterId, float | None]]:
             (
                 at_us
                 for at_us, record in evidence.of(Kind.ROLE)
-                if at_us > crash.at_us and record.reason == "super_node" and record.cluster == crash.cluster
+                if at_us > crash.at_us and record.reason is Reason.SUPER_NODE and record.cluster == crash.cluster
             ),
             None,
         )

@@ -52,8 +52,8 @@ def figures(done: list[Report]) -> dict[str, object]:
     judged = [report.judgement for report in done]
     outcomes: dict[str, int] = {}
     for judgement in judged:
-        for reason, count in judgement.outcomes.items():
-            outcomes[reason] = outcomes.get(reason, 0) + count
+        for outcome, count in judgement.outcomes.items():
+            outcomes[outcome] = outcomes.get(outcome, 0) + count
     cpu_seconds = sum(report.cpu_seconds for report in done)
     node_seconds = sum(report.nodes * report.virtual_seconds for report in done)
     return {

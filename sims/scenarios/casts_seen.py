@@ -28,7 +28,7 @@ def casts_in(records: Iterable[Record]) -> dict[CastId, Cast]:
         if record.cast is None:
             continue
         if record.kind is Kind.CAST:
-            found[record.cast] = Cast(record.node, record.reason or "")
+            found[record.cast] = Cast(record.node, record.payload or "")
         elif record.kind is Kind.FORWARD:
             assert record.peer is not None
             dimension = len(record.prefix or "") - 1

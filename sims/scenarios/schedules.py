@@ -13,6 +13,7 @@ from p2psub.model.circle import place_after
 from p2psub.model.effects import LeaveCommand
 from p2psub.model.ids import ClusterId, Contact, NodeId, key_of_topic
 from p2psub.model.instants import SECOND_US
+from p2psub.model.places import Standing
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage
 from sims.engine.host import Host
@@ -256,7 +257,7 @@ def late_cluster_cut_off(stage: Stage, rng: Random) -> None:
         host = stage.world.network.host_of(record.node)
         if host is None or host.cluster is None or record.cluster != host.cluster or cut:
             return
-        if record.reason is not None and record.reason.startswith("present"):
+        if record.standing is Standing.PRESENT:
             cut.append(host.cluster)
             stage.world.agenda.after(0, _cut_off, stage, host.cluster)
 

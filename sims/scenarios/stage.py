@@ -88,7 +88,7 @@ class Stage:
     def _enrol_later(self, _: int, record: Record) -> None:
         """A member counts for its ring's budget once the ring has had the time to take it in."""
         host = self.world.network.host_of(record.node)
-        if record.reason == "joined" and host is not None and host.cluster is not None:
+        if host is not None and host.cluster is not None:
             span_us = BUDGET_WINDOW_HEARTBEATS * self.config.heartbeat_us
             self.world.agenda.after(span_us, self.budget.enrol, host.cluster, host.index)
 

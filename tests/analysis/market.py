@@ -34,7 +34,7 @@ def market(*, cut: str | None = None, lost_in: str | None = None) -> Planting:
     peers = {name: trace.process(name, at_ms=0) for name in ("alice", "owner", "heir", "bob", "carol")}
     alice, owner, heir, bob, carol = peers.values()
     stall = _Stall(alice, owner, heir, bob, carol, bob.subscribe(at_ms=1), carol.subscribe(at_ms=2))
-    bob.verdict(stall.to_bob, "accepted active", unreached=1, at_ms=3)
+    bob.verdict(stall.to_bob, "accepted", unreached=1, at_ms=3)
     bob.verdict(stall.to_bob, at_ms=4)
     carol.verdict(stall.to_carol, at_ms=12)
     _plant_promised(stall)

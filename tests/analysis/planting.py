@@ -36,6 +36,9 @@ from p2psub.model.content import (
 )
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import CastId, ClusterId, Epoch, EventId, NodeId, SubscriptionId, digest_of
+from p2psub.model.outcomes import Outcome, VerdictStatus
+from p2psub.model.places import Standing
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.trace_shelf import Shelf
 from tests.analysis.rows import tables_of
@@ -101,19 +104,19 @@ class Process:
         return id_
 
     def match(self, event: EventId, count: int, **when: Any) -> Record:
-        reason = self._trace.events[event].guarantee.value
-        return self.record(Kind.MATCH, event=event, count=count, reason=reason, **when)
+        guarantee = self._trace.events[event].guarantee
+        return self.record(Kind.MATCH, event=event, matched=count, guarantee=guarantee, **when)
 
     def store(self, event: EventId, *, owed: int, vector: Vector = (), **when: Any) -> Record:
         published = self._trace.events.get(event)
-        fields: dict[str, Any] = {"cluster": self.cluster, "vector": vector, "count": owed, "published": published}
+        fields: dict[str, Any] = {"cluster": self.cluster, "vector": vector, "matched": owed, "published": published}
         return self.record(Kind.STORE, event=event, **fields, **when)
 
     def keep(self, event: EventId, **when: Any) -> Record:
         return self.record(Kind.COPY, event=event, **when)
 
     def acknowledge(self, event: EventId, *, count: int, copies: int = 1, **fields: Any) -> Record:
-        return self.record(Kind.ACKNOWLEDGE, event=event, copies=copies, count=count, **fields)
+        return self.record(Kind.ACKNOWLEDGE, event=event, copies=copies, matched=count, **fields)
 
     def deliver(self, event: EventId, subscription: SubscriptionId, **fields: Any) -> Record:
         """Hand over; `digest` is the event's unless told otherwise."""
@@ -121,20 +124,20 @@ class Process:
         fields.setdefault("digest", None if published is None else content_hash(published))
         return self.record(Kind.DELIVER, event=event, subscription=subscription, **fields)
 
-    def outcome(self, event: EventId, subscription: SubscriptionId, reason: str = "delivered", **when: Any) -> Record:
-        return self.record(Kind.OUTCOME, event=event, subscription=subscription, reason=reason, **when)
+    def outcome(self, event: EventId, subscription: SubscriptionId, outcome: str = "delivered", **when: Any) -> Record:
+        return self.record(Kind.OUTCOME, event=event, subscription=subscription, outcome=Outcome(outcome), **when)
 
     def discharge(self, event: EventId, *, count: int = 1, **when: Any) -> Record:
-        return self.record(Kind.DISCHARGE, event=event, count=count, **when)
+        return self.record(Kind.DISCHARGE, event=event, matched=count, **when)
 
     def untraced(self, kind: Kind, count: int, **when: Any) -> Record:
-        return self.record(kind, reason="untraced", count=count, **when)
+        return self.record(kind, reason=Reason.UNTRACED, count=count, **when)
 
     def duplicate(self, reason: str, **fields: Any) -> Record:
-        return self.record(Kind.DUPLICATE, reason=reason, **fields)
+        return self.record(Kind.DUPLICATE, reason=Reason(reason), **fields)
 
-    def drop(self, reason: str, **fields: Any) -> Record:
-        return self.record(Kind.DROP, reason=reason, **fields)
+    def drop(self, reason: str | None, **fields: Any) -> Record:
+        return self.record(Kind.DROP, reason=Reason(reason) if reason else None, **fields)
 
     # Subscriptions
 
@@ -147,10 +150,10 @@ class Process:
         self.record(Kind.SUBSCRIBE, subscription=id_, subscribed=subscription, **when)
         return id_
 
-    def verdict(
-        self, subscription: SubscriptionId, reason: str = "stable active", *, unreached: int = 0, **when: Any
-    ) -> Record:
-        return self.record(Kind.VERDICT, subscription=subscription, reason=reason, count=unreached, **when)
+    def verdict(self, subscription: SubscriptionId, status: str = "stable", **fields: Any) -> Record:
+        """Of an active subscription that is stored everywhere, unless told otherwise."""
+        fields = {"state": DeclarationState.ACTIVE, "unreached": 0, **fields}
+        return self.record(Kind.VERDICT, subscription=subscription, status=VerdictStatus(status), **fields)
 
     def unsubscribe(self, subscription: SubscriptionId, **when: Any) -> Record:
         return self.record(Kind.UNSUBSCRIBE, subscription=subscription, **when)
@@ -171,18 +174,18 @@ class Process:
     def cast(self, payload: str = "ChangePayload", **when: Any) -> CastId:
         """A new cast that starts here."""
         id_ = CastId(*self._next(CastId))
-        self.record(Kind.CAST, cast=id_, reason=payload, **when)
+        self.record(Kind.CAST, cast=id_, payload=payload, **when)
         return id_
 
     def forward(self, cast: CastId, to: Process, prefix: str = "1", *, tries: int = 1, **when: Any) -> Record:
-        return self.record(Kind.FORWARD, cast=cast, peer=to.node, prefix=prefix, count=tries, **when)
+        return self.record(Kind.FORWARD, cast=cast, peer=to.node, prefix=prefix, tries=tries, **when)
 
     def receive(self, cast: CastId, came_from: Process, prefix: str = "1", *, hops: int = 1, **when: Any) -> Record:
         return self.record(Kind.RECEIVE, cast=cast, peer=came_from.node, prefix=prefix, hops=hops, **when)
 
     def role(self, reason: str = "super_node", **fields: Any) -> Record:
         """A term begins or ends here."""
-        return self.record(Kind.ROLE, cluster=self.cluster, reason=reason, **{"epoch": self.epoch, **fields})
+        return self.record(Kind.ROLE, cluster=self.cluster, reason=Reason(reason), **{"epoch": self.epoch, **fields})
 
     def directory(self, other: Process, prefix: str, **fields: Any) -> Record:
         """The own directory has an entry for another's cluster."""
@@ -190,11 +193,11 @@ class Process:
             Kind.DIRECTORY,
             cluster=other.cluster,
             prefix=prefix,
-            **{"epoch": other.epoch, "reason": "serving", **fields},
+            **{"epoch": other.epoch, "version": 1, "standing": Standing.PRESENT, **fields},
         )
 
     def ring(self, **when: Any) -> Record:
-        return self.record(Kind.RING, cluster=self.cluster, reason="joined", **when)
+        return self.record(Kind.RING, cluster=self.cluster, **when)
 
     def _next(self, kind: Any) -> tuple[NodeId, int, int]:
         self._given[kind] += 1

@@ -74,6 +74,27 @@ def _process_row(start: _Start, records: list[Record], numbers: Numbers) -> tupl
     return (*name, *span, last.kind is Kind.CLOSE, missing, 0)
 
 
+AS_RECORDED = (
+    "reason",
+    "outcome",
+    "count",
+    "matched",
+    "copies",
+    "digest",
+    "payload",
+    "hops",
+    "tries",
+    "status",
+    "unreached",
+    "version",
+    "owners",
+    "standing",
+    "heartbeat_us",
+    "copies_required",
+)
+"""Columns that are fields of the record, as they are."""
+
+
 def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:
     epoch, published, subscribed = record.epoch, record.published, record.subscribed
     said = msgspec.json.decode(encode_records([record]), type=dict[str, msgspec.Raw])
@@ -94,17 +115,13 @@ def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:
         "change": _json(said.get("number")),
         "vector": _json(said.get("vector")),
         "prefix": record.prefix,
-        "reason": record.reason,
-        "count": record.count,
-        "copies": record.copies,
-        "hops": record.hops,
-        "digest": record.digest,
+        **{name: getattr(record, name) for name in AS_RECORDED},
         "topic": None if published is None else published.topic,
-        "guarantee": None if published is None else published.guarantee.value,
+        "guarantee": record.guarantee if published is None else published.guarantee,
         "retain_us": None if published is None else published.retain_us,
         "published": _json(said.get("published")),
-        "version": None if subscribed is None else subscribed.version,
-        "state": None if subscribed is None else subscribed.state.value,
+        "subscribed_version": None if subscribed is None else subscribed.version,
+        "state": record.state if subscribed is None else subscribed.state,
         "subscribed": _json(said.get("subscribed")),
         "advertised": _json(said.get("advertised")),
     }

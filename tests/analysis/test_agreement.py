@@ -174,13 +174,13 @@ def _headline(run: Run) -> dict[str, Any]:
     """The same, counted in the run."""
     new = [Kind.RECEIVE, Kind.STORE, Kind.DELIVER]
     repeated = [record.count or 1 for _, record in run.evidence.of(Kind.DUPLICATE)]
-    acknowledged = {record.event: record.count or 0 for _, record in run.evidence.of(Kind.ACKNOWLEDGE)}
+    acknowledged = {record.event: record.matched or 0 for _, record in run.evidence.of(Kind.ACKNOWLEDGE)}
     matched: dict[EventId | None, list[int]] = {}
     for _, record in run.evidence.of(Kind.MATCH):
         # Owners of shards each find their own; who promises something asks them, and then somebody may do it again.
-        is_promised = record.reason == Guarantee.EFFECTIVELY_ONCE
-        several = matched.get(record.event, [])
-        matched[record.event] = [max([record.count or 0, *several])] if is_promised else [*several, record.count or 0]
+        is_promised = record.guarantee is Guarantee.EFFECTIVELY_ONCE
+        several, one = matched.get(record.event, []), record.matched or 0
+        matched[record.event] = [max([one, *several])] if is_promised else [*several, one]
     claims = {event: sum(several) for event, several in matched.items()} | acknowledged
     return {
         "published": len(run.evidence.of(Kind.PUBLISH)),

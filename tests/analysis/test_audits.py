@@ -32,7 +32,9 @@ def test_audits_find_what_was_planted_and_nothing_else(spark: SparkSession, is_c
     spark.catalog.clearCache()
 
 
-@pytest.mark.parametrize(("start", "found"), [({}, 1), ({"copies": 2}, 0), ({"count": 20_000_000, "copies": 3}, 0)])
+@pytest.mark.parametrize(
+    ("start", "found"), [({}, 1), ({"copies_required": 2}, 0), ({"heartbeat_us": 20_000_000, "copies_required": 3}, 0)]
+)
 def test_peers_are_held_to_what_they_were_set_to(spark: SparkSession, start: dict[str, int], found: int) -> None:
     """Two copies in a ring of five: too few, unless two were asked for, or the members had joined just now."""
     trace = Planting()

@@ -47,7 +47,7 @@ def test_a_loss_is_found_told_and_shown(analysed_market: Analysed) -> None:
     assert figures == json.loads((out / "figures.json").read_text())
     assert figures["doubts"] == []
     (skipped,) = figures["skipped"]
-    assert skipped["reason"].startswith("schema version 9, newer than 2")
+    assert skipped["reason"].startswith("schema version 9, newer than 3")
     names = {question.name for question in QUESTIONS} | {"violations", "skipped"}
     assert {path.name for path in (out / "tables").iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("json", "parquet")
@@ -64,7 +64,7 @@ def test_a_loss_is_found_told_and_shown(analysed_market: Analysed) -> None:
     page = (out / "report.html").read_text()
     assert page.count("<svg") == 6
     assert losses[0]["text"] in page
-    assert "schema version 9, newer than 2" in page
+    assert "schema version 9, newer than 3" in page
     assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables"}
 
 

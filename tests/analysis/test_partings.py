@@ -8,6 +8,7 @@ from p2psub.analysis.audits import liveness, spreading
 from p2psub.analysis.partings import GIVING_UP_BEATS, MENDING_BEATS, NOTICING_BEATS, Parting, partings, whole_again
 from p2psub.analysis.settings import Settings
 from p2psub.analysis.tables import Tables
+from p2psub.model.places import Standing
 from tests.analysis.planting import BEGIN_US, Planting
 
 S = 1_000
@@ -24,17 +25,17 @@ def parted_cube() -> Planting:
     for peer, other in ((home, away), (away, home)):
         peer.ring(at_ms=1)
         peer.role(at_ms=2)
-        peer.directory(other, "1", reason="present 1 v1", at_ms=3)
+        peer.directory(other, "1", version=1, at_ms=3)
     wanted = away.subscribe(at_ms=5 * S)
     away.verdict(wanted, at_ms=6 * S)
     for peer, other in ((home, away), (away, home)):
-        peer.directory(other, "1", reason="lost 1 v1", at_ms=100 * S)
+        peer.directory(other, "1", standing=Standing.LOST, version=1, at_ms=100 * S)
     event = home.publish(at_ms=110 * S)
     home.store(event, owed=1)
     home.acknowledge(event, count=1)
     home.cast(at_ms=150 * S)
     for peer, other in ((home, away), (away, home)):
-        peer.directory(other, "1", reason="present 1 v1", at_ms=200 * S)
+        peer.directory(other, "1", version=1, at_ms=200 * S)
     away.deliver(event, wanted, at_ms=201 * S)
     home.discharge(event, at_ms=202 * S)
     for peer in (home, away):
@@ -66,7 +67,7 @@ def test_a_cluster_that_is_given_up_because_it_gave_up_parts_nothing(spark: Spar
     home, away = (trace.process(name, cluster=name, at_ms=0) for name in ("home", "away"))
     for peer in (home, away):
         peer.role(at_ms=1)
-    home.directory(away, "1", reason="gone 1 v2", at_ms=10 * S)
+    home.directory(away, "1", standing=Standing.GONE, version=2, at_ms=10 * S)
     away.role("abdicated", at_ms=11 * S)
     for peer in (home, away):
         peer.close(at_ms=90 * S)

@@ -8,6 +8,7 @@ from p2psub.analysis.answers.places import places
 from p2psub.analysis.headline import count_failovers
 from p2psub.analysis.terms import terms
 from p2psub.model.ids import Epoch
+from p2psub.model.places import Standing
 from tests.analysis.planting import Planting, node_of
 
 
@@ -15,10 +16,10 @@ def test_a_place_is_the_newest_that_any_directory_has(spark: SparkSession) -> No
     """Whatever the order in which peers heard of it; the super-node is that of the highest epoch."""
     trace = Planting()
     ann, bob = trace.process("ann", cluster="home"), trace.process("bob", cluster="away")
-    bob.directory(ann, "0", reason="present 0 v2", epoch=Epoch(2, node_of("cid"), 1), at_ms=5)
-    ann.directory(ann, "", reason="present  v1", at_ms=9)
-    ann.directory(bob, "1", reason="present 1 v2", at_ms=10)
-    ann.directory(bob, "1", reason="lost 1 v3", at_ms=20)
+    bob.directory(ann, "0", version=2, epoch=Epoch(2, node_of("cid"), 1), at_ms=5)
+    ann.directory(ann, "", version=1, at_ms=9)
+    ann.directory(bob, "1", version=2, at_ms=10)
+    ann.directory(bob, "1", standing=Standing.LOST, version=3, at_ms=20)
     tables = trace.tables(spark)
     found = places(tables).join(tables.nodes, "node").orderBy("cluster").collect()
     assert [(row.cluster, row.prefix, row.standing, row.version, row.id) for row in found] == [

@@ -105,7 +105,7 @@ def _plant_change(rng: Random, peers: list[Process], wanted: list[tuple[Process,
     number = root.number(rng.choice(wanted)[1], rng.randrange(15), at_ms=at_ms)
     for _ in range(rng.choice([1, 1, 2])):
         peer.record(Kind.CHANGE, number=number, cluster=peer.cluster)
-    peer.record(Kind.TABLE, epoch=root.epoch, count=rng.randrange(3), copies=rng.choice([4, 4, 5]))
+    peer.record(Kind.TABLE, epoch=root.epoch, version=rng.randrange(3), owners=rng.choice([4, 4, 5]))
     peer.drop(rng.choice(["ended", "link_lost", ""]))
 
 

@@ -66,8 +66,8 @@ def test_one_event_is_shown_with_its_way(tmp_path: Path) -> None:
     ways = [(line.strip("├└│─ ").split()[0], line.split()[-2]) for line in tree.splitlines()[3:]]
     assert [way for way in ways if way[0] != "subscription"] == [
         ("store", "+2.000"),
-        ("keep", "+4.000"),
-        ("keep", "+5.000"),
+        ("copy", "+4.000"),
+        ("copy", "+5.000"),
         ("match", "+2.500"),
         ("discharge", "+10.000"),
         ("acknowledge", "+6.000"),
@@ -86,8 +86,8 @@ def test_one_event_is_shown_to_programs(tmp_path: Path) -> None:
     event = planted(tmp_path)
     shown: dict[str, Any] = json.loads(invoke("show", id_to_text(event), tmp_path, "--json"))
     assert (shown["event"], shown["content"]["topic"]) == (id_to_text(event), "bread")
-    counts = {name: len(shown[name]) for name in ("store", "match", "keep", "acknowledge", "discharge", "others")}
-    assert counts == {"store": 1, "match": 1, "keep": 2, "acknowledge": 1, "discharge": 1, "others": 0}
+    counts = {name: len(shown[name]) for name in ("store", "match", "copy", "acknowledge", "discharge", "others")}
+    assert counts == {"store": 1, "match": 1, "copy": 2, "acknowledge": 1, "discharge": 1, "others": 0}
     assert sorted(len(arrival["deliver"]) for arrival in shown["arrivals"]) == [0, 1]
 
 

@@ -174,7 +174,7 @@ class Wrongs:
         for process in (one, other):
             process.role("resigned", at_ms=2 * S)
         for process, owners in ((one, 2), (other, 3)):
-            table = process.record(Kind.TABLE, epoch=one.epoch, count=1, copies=owners)
+            table = process.record(Kind.TABLE, epoch=one.epoch, version=1, owners=owners)
         self._wrong("S8", table)
         for process in (one, other):
             process.close()

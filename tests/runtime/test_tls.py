@@ -16,9 +16,9 @@ import trio.testing
 from p2psub.errors import ConfigError, PeerFault
 from p2psub.identity.certificates import read_passport
 from p2psub.model.effects import Connect, Disconnect, Input, LinkLost, LinkUp, Received, Transmit
-from p2psub.model.ids import Contact
+from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Stamp
-from p2psub.model.messages.cube import SplitRefused
+from p2psub.model.messages.cube import CubeHeartbeat
 from p2psub.model.messages.liveness import Ping
 from p2psub.runtime.handshake import Self
 from p2psub.runtime.inbox import Inbox
@@ -96,7 +96,7 @@ async def test_a_link_ends_in_good_order(pair: tuple[Station, Station]) -> None:
 async def test_much_is_heard_as_it_was_said(pair: tuple[Station, Station]) -> None:
     """Megabytes in both directions at once, split, coalesced and cut wherever TLS and TCP like."""
     one, two = pair
-    messages = [SplitRefused(f"{number} " + "x" * 50_000, ()) for number in range(100)]
+    messages = [CubeHeartbeat(ClusterId(str(number)), bytes(50_000), b"", complete=True) for number in range(100)]
     for link_ in (one.links, two.links):
         for start in range(0, 100, 10):
             (peer,) = link_.open

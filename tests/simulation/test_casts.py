@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from p2psub.model.content import DeclarationState
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US
@@ -83,8 +84,8 @@ def test_casts_through_real_nodes_cost_what_the_paper_says(size: int, seed: int)
     assert sorted(cast.root for cast in changes) == sorted(label)
     for cast in changes:
         check_change_cast(cast, label)
-    verdicts = [record.reason for record in cube.records(Kind.VERDICT)]
-    assert verdicts == [f"{VerdictStatus.STABLE} active"] * size
+    verdicts = [(record.status, record.state) for record in cube.records(Kind.VERDICT)]
+    assert verdicts == [(VerdictStatus.STABLE, DeclarationState.ACTIVE)] * size
 
     for host in cube.peers:
         cube.publish(host, "wanted")

@@ -12,6 +12,8 @@ import pytest
 from p2psub.model.changes import ChangeNumber
 from p2psub.model.content import Advertisement, DeclarationState, Event, Subscription
 from p2psub.model.ids import EventId, SubscriptionId
+from p2psub.model.outcomes import Outcome
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus, Role
 from sims.checkers.evidence import Evidence
@@ -64,10 +66,11 @@ def test_loss_is_found() -> None:
 
 def test_recorded_outcome_is_no_loss_but_unreachable_is() -> None:
     """S1: a pair may end in a recorded outcome; `unreachable` may not happen inside the budget."""
-    for reason, broken in (("unsubscribed", set()), ("unreachable", {"S1"}), ("spool_full", {"S1"})):
+    may_be = {Outcome.UNSUBSCRIBED: True, Outcome.UNREACHABLE: False, Outcome.SPOOL_FULL: False}
+    for outcome, is_sound in may_be.items():
         trail = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME))
-        trail.add(21 * H, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, reason=reason)
-        assert found(evidence_of(trail)) == broken
+        trail.add(21 * H, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, outcome=outcome)
+        assert found(evidence_of(trail)) == (set() if is_sound else {"S1"})
 
 
 def test_nothing_is_owed_beyond_the_vector_or_after_the_end() -> None:
@@ -193,7 +196,7 @@ def test_advertisements_that_are_not_known_or_linger_are_found() -> None:
 def test_two_super_nodes_are_found() -> None:
     """S10: under one epoch in the trace, or at the end of the run."""
     trail = sound_trail()
-    trail.add(25 * H, Kind.ROLE, 1, cluster=CLUSTER, epoch=EPOCH, reason="super_node")
+    trail.add(25 * H, Kind.ROLE, 1, cluster=CLUSTER, epoch=EPOCH, reason=Reason.SUPER_NODE)
     assert found(evidence_of(trail)) == {"S10"}
     assert found(evidence_of(sound_trail(), planted(status(1, role=Role.SUPER_NODE)))) == {"S10"}
     assert found(evidence_of(sound_trail(), planted(status(2, super_node=contact(1))))) == {"S10"}
@@ -221,7 +224,7 @@ def test_broken_conservation_is_found() -> None:
     """New twice, a duplicate of nothing, a false outcome, an event that nobody holds any more."""
     again, nothing, untrue = sound_trail(), sound_trail(), sound_trail(without=(Kind.DELIVER,))
     again.add(25 * H, Kind.RECEIVE, 0, cast=(node(4), 1, 1), prefix="0")
-    nothing.add(25 * H, Kind.DUPLICATE, 0, cast=(node(4), 1, 2), prefix="0", reason="cast_repeated")
+    nothing.add(25 * H, Kind.DUPLICATE, 0, cast=(node(4), 1, 2), prefix="0", reason=Reason.CAST_REPEATED)
     forgotten = sound_trail(without=(Kind.DISCHARGE,))
     for trail in (again, nothing, forgotten):
         assert found(evidence_of(trail)) == {"conservation"}
@@ -248,7 +251,7 @@ def test_slow_failover_is_found_and_an_overlapped_one_is_not_judged() -> None:
     def after(heartbeats: float, others: list[Crash]) -> Evidence:
         trail = sound_trail()
         new = EPOCH._replace(counter=2, node=node(1))
-        trail.add(int((60 + heartbeats) * H), Kind.ROLE, 1, cluster=CLUSTER, epoch=new, reason="super_node")
+        trail.add(int((60 + heartbeats) * H), Kind.ROLE, 1, cluster=CLUSTER, epoch=new, reason=Reason.SUPER_NODE)
         evidence = evidence_of(trail)
         evidence.faults.crashes += [Crash(60 * H, 0, 1, CLUSTER, True, False, False), *others]
         return evidence
@@ -294,7 +297,7 @@ def test_stable_subscription_that_misses_an_event_is_found() -> None:
     assert found(evidence_of(ignorant())) - owed_nothing == {"S1"}
     given_up = (20 * H + 1, Kind.UNSUBSCRIBE, 3, {"subscription": SUBSCRIPTION.id})
     assert found(evidence_of(ignorant(more=[given_up]))) <= owed_nothing, "given up before the acknowledgement"
-    rival = {"cluster": CLUSTER, "epoch": EPOCH._replace(counter=2), "reason": "super_node"}
+    rival = {"cluster": CLUSTER, "epoch": EPOCH._replace(counter=2), "reason": Reason.SUPER_NODE}
     two_terms = (12 * H, Kind.ROLE, 1, rival)
     assert found(evidence_of(ignorant(more=[two_terms]))) <= owed_nothing, "the verdict spoke for one of two terms"
 
@@ -311,7 +314,7 @@ def test_acknowledgement_below_the_bar_is_found() -> None:
         trail = sound_trail(without=(Kind.ACKNOWLEDGE,))
         trail.add(20 * H + 3, Kind.ACKNOWLEDGE, 4, event=EVENT.id, copies=copies, count=1)
         for who in range(5):
-            trail.add(joined_s * H, Kind.RING, who, cluster=CLUSTER, reason="joined")
+            trail.add(joined_s * H, Kind.RING, who, cluster=CLUSTER)
         trail.entries.sort(key=lambda entry: entry[0])
         return found(evidence_of(trail)) - {"trace"}
 
@@ -325,7 +328,7 @@ def test_slow_join_is_found() -> None:
 
     def after(heartbeats: float) -> Evidence:
         trail = sound_trail()
-        trail.add(int((50 + heartbeats) * H), Kind.RING, 2, incarnation=2, cluster=CLUSTER, reason="joined")
+        trail.add(int((50 + heartbeats) * H), Kind.RING, 2, incarnation=2, cluster=CLUSTER)
         evidence = evidence_of(trail)
         evidence.sites[2] = replace(evidence.sites[2], incarnation=2, started_us=50 * H)
         return evidence

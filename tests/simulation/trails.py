@@ -10,6 +10,8 @@ from p2psub.model.content import TOPIC, DeclarationState, Event, Filter, Operato
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Stamp
+from p2psub.model.outcomes import Outcome, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage, NodeStatus, Role
 from sims.checkers.evidence import Evidence, Phases, Site
@@ -28,7 +30,9 @@ EPOCH = Epoch(1, node(0), 1)
 STREAM = LogId(CLUSTER, EPOCH)
 WANTED = Filter(((Predicate(TOPIC, Operator.EQUAL, "t"),),))
 SUBSCRIPTION = Subscription(SubscriptionId(node(3), 1, 1), 1, DeclarationState.ACTIVE, CLUSTER, WANTED)
+STABLE = {"status": VerdictStatus.STABLE, "state": DeclarationState.ACTIVE}
 EVENT = Event(EventId(node(4), 1, 1), "t", {"x": 1})
+PAIR = {"event": EVENT.id, "subscription": SUBSCRIPTION.id}
 
 
 class Trail:
@@ -52,21 +56,21 @@ def sound_trail(*, without: tuple[Kind, ...] = ()) -> Trail:
     """One subscription, one event, all as promised; `without` leaves kinds out."""
     trail = Trail()
     rows: list[tuple[int, Kind, int, dict[str, Any]]] = [
-        (1 * H, Kind.ROLE, 0, {"cluster": CLUSTER, "epoch": EPOCH, "reason": "super_node"}),
+        (1 * H, Kind.ROLE, 0, {"cluster": CLUSTER, "epoch": EPOCH, "reason": Reason.SUPER_NODE}),
         (11 * H, Kind.SUBSCRIBE, 3, {"subscription": SUBSCRIPTION.id, "subscribed": SUBSCRIPTION}),
         (12 * H, Kind.NUMBER, 0, {"number": ChangeNumber(STREAM, 1), "subscribed": SUBSCRIPTION}),
-        (12 * H, Kind.CAST, 0, {"cast": (node(0), 1, 1), "reason": "ChangePayload"}),
+        (12 * H, Kind.CAST, 0, {"cast": (node(0), 1, 1), "payload": "ChangePayload"}),
         (12 * H, Kind.CHANGE, 0, {"number": ChangeNumber(STREAM, 1), "subscribed": SUBSCRIPTION}),
-        (13 * H, Kind.VERDICT, 3, {"subscription": SUBSCRIPTION.id, "reason": "stable active"}),
+        (13 * H, Kind.VERDICT, 3, {"subscription": SUBSCRIPTION.id, **STABLE}),
         (20 * H, Kind.PUBLISH, 4, {"event": EVENT.id, "digest": content_hash(EVENT), "published": EVENT}),
         (20 * H + 1, Kind.COPY, 1, {"event": EVENT.id}),
         (20 * H + 1, Kind.COPY, 2, {"event": EVENT.id}),
         (20 * H + 2, Kind.STORE, 0, {"event": EVENT.id, "vector": ((STREAM, 1),), "published": EVENT}),
-        (20 * H + 3, Kind.ACKNOWLEDGE, 4, {"event": EVENT.id, "copies": 3, "count": 1}),
+        (20 * H + 3, Kind.ACKNOWLEDGE, 4, {"event": EVENT.id, "copies": 3, "matched": 1}),
         (20 * H + 4, Kind.RECEIVE, 0, {"cast": (node(4), 1, 1), "prefix": "0"}),
-        (20 * H + 5, Kind.DUPLICATE, 0, {"cast": (node(4), 1, 1), "prefix": "0", "reason": "cast_repeated"}),
+        (20 * H + 5, Kind.DUPLICATE, 0, {"cast": (node(4), 1, 1), "prefix": "0", "reason": Reason.CAST_REPEATED}),
         (20 * H + 6, Kind.DELIVER, 3, deliver()),
-        (20 * H + 7, Kind.OUTCOME, 0, {"event": EVENT.id, "subscription": SUBSCRIPTION.id, "reason": "delivered"}),
+        (20 * H + 7, Kind.OUTCOME, 0, {**PAIR, "outcome": Outcome.DELIVERED}),
         (20 * H + 8, Kind.DISCHARGE, 0, {"event": EVENT.id}),
     ]
     for at_us, kind, who, fields in rows:

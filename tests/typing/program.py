@@ -35,6 +35,7 @@ from p2psub import (
     PeerStatus,
     Predicate,
     PublishOutcome,
+    Reason,
     Refusal,
     StoreBusy,
     StoreDamaged,
@@ -70,7 +71,7 @@ async def publish(peer: Peer) -> None:
     outcome = await peer.publish({"price": 12.5, "at": Moment(0)}, topic="quotes", guarantee=Guarantee.AT_MOST_ONCE)
     assert_type(outcome, PublishOutcome)
     assert_type((outcome.copies, outcome.matched), tuple[int | None, int | None])
-    assert_type(outcome.refused, str | None)
+    assert_type(outcome.refused, Reason | None)
     attributes: dict[str, Value] = {"price": 3.0}
     assert_type(await peer.publish_many([Draft("quotes", attributes)]), list[PublishOutcome])
     await peer.publish({"price": object()}, topic="quotes")  # type: ignore[dict-item]
@@ -86,7 +87,7 @@ async def subscribe(peer: Peer) -> None:
         async for item in quotes:
             assert_type(item, Notification | Gap)
             if isinstance(item, Gap):
-                assert_type((item.count, item.reason), tuple[int, str])
+                assert_type((item.count, item.reason), tuple[int, Reason])
             else:
                 assert_type(item.event, Event)
         async for batch in quotes.batches():

@@ -16,10 +16,13 @@ from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.doubts import is_hidden_after
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import terms
+from p2psub.model.messages.casts import ChangePayload, EventPayload
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 
-BROADCAST: Final = "ChangePayload"
-REPEATED: Final = "cast_repeated"
+BROADCAST: Final = ChangePayload.__name__
+MULTICAST: Final = EventPayload.__name__
+REPEATED: Final = Reason.CAST_REPEATED.value
 
 
 def casts(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
@@ -89,7 +92,7 @@ def _summed(tables: Tables) -> DataFrame:
     number = (
         F.when(_is(Kind.FORWARD), forward)
         .when(_is(Kind.RECEIVE), receive)
-        .when(_is(Kind.CAST), F.when(F.col("reason") == BROADCAST, broadcast).otherwise(multicast))
+        .when(_is(Kind.CAST), F.when(F.col("payload") == BROADCAST, broadcast).otherwise(multicast))
         .when(F.col("reason") == REPEATED, repeated)
     )
     # Numbers only: this is what travels between tasks.
@@ -124,7 +127,7 @@ def _summed(tables: Tables) -> DataFrame:
     )
     return ways.groupBy("cast").agg(
         F.min("started_us").alias("started_us"),
-        F.when(F.max("is_broadcast") == 1, BROADCAST).otherwise("EventPayload").alias("payload"),
+        F.when(F.max("is_broadcast") == 1, BROADCAST).otherwise(MULTICAST).alias("payload"),
         F.max("process").alias("process"),
         F.sum((F.col("transfers") > 0).cast("int")).alias("addressed"),
         F.sum("transfers").alias("transfers"),

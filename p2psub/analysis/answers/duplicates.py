@@ -13,7 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.answers.casts import REPEATED
 from p2psub.analysis.tables import Tables
-from p2psub.model.records import UNTRACED, Kind
+from p2psub.model.reasons import Reason
+from p2psub.model.records import Kind
 
 _NEW = (Kind.RECEIVE, Kind.STORE, Kind.DELIVER)
 
@@ -55,7 +56,7 @@ def _counts(tables: Tables) -> DataFrame:
     repeated = tables.of(Kind.DUPLICATE).groupBy("node", "kind", "reason").agg(many.alias("times"))
     reason = F.lit(None).cast("string")
     of_kinds = tables.of(Kind.RECEIVE, Kind.STORE).groupBy("node", "kind").agg(F.count("*").alias("times"))
-    untraced = (F.col("reason") == UNTRACED) & F.col("reason").isNotNull()
+    untraced = (F.col("reason") == Reason.UNTRACED.value) & F.col("reason").isNotNull()
     delivered = F.sum(F.when(untraced, F.col("count")).otherwise(1)).alias("times")
     handed_over = tables.of(Kind.DELIVER).groupBy("node", "kind").agg(delivered)
     new = of_kinds.unionAll(handed_over).select("node", "kind", reason.alias("reason"), "times")

@@ -18,8 +18,8 @@ from p2psub.analysis.tables import Tables
 from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
 
-_OF_DEEDS: Final = (Kind.STORE, Kind.ACKNOWLEDGE, Kind.DISCHARGE)
-_OF_EVENTS: Final = (Kind.PUBLISH, Kind.MATCH, *_OF_DEEDS)
+_OF_OWED_EVENTS: Final = (Kind.STORE, Kind.ACKNOWLEDGE, Kind.DISCHARGE)
+_OF_EVENTS: Final = (Kind.PUBLISH, Kind.MATCH, *_OF_OWED_EVENTS)
 _PROMISES: Final = (None, Guarantee.AT_MOST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 """By number; the greatest that a record names is believed."""
 
@@ -88,13 +88,13 @@ def _told(tables: Tables) -> DataFrame:
 
     Kind and promise share a column: so both who ask for it take all columns, and it travels once.
     """
-    named = F.coalesce("guarantee", F.when(F.col("kind") == Kind.MATCH.value, F.col("reason")))
+    named = F.col("guarantee")
     none, at_most_once, effectively_once = range(len(_PROMISES))
     is_promised = named == Guarantee.EFFECTIVELY_ONCE.value
     promise = F.when(is_promised, effectively_once).when(named.isNotNull(), at_most_once).otherwise(none)
     kind = _number_of_kind() * len(_PROMISES)
     told = tables.of(*_OF_EVENTS).where(F.col("event").isNotNull())
-    return told.select("event", "wall_us", "count", (kind + promise).alias("what")).repartition("event")
+    return told.select("event", "wall_us", "matched", (kind + promise).alias("what")).repartition("event")
 
 
 def _is(kind: Kind) -> Column:
@@ -103,22 +103,22 @@ def _is(kind: Kind) -> Column:
 
 
 def _sums_of_owed_events() -> list[Column]:
-    wall_us, count = F.col("wall_us"), F.col("count")
-    store, acknowledge, discharge = map(_is, _OF_DEEDS)
+    wall_us, matched = F.col("wall_us"), F.col("matched")
+    store, acknowledge, discharge = map(_is, _OF_OWED_EVENTS)
     return [
         F.min(F.when(acknowledge, wall_us)).alias("acknowledged_us"),
         F.min(F.when(store, wall_us)).alias("stored_us"),
-        F.min(F.when(store, count)).alias("stored_least"),
-        F.max(F.when(store, count)).alias("stored_most"),
-        F.min(F.when(acknowledge, count)).alias("repeated_least"),
-        F.max(F.when(acknowledge, count)).alias("repeated_most"),
-        F.min(F.when(discharge, count)).alias("let_go_least"),
-        F.max(F.when(discharge, count)).alias("let_go_most"),
+        F.min(F.when(store, matched)).alias("stored_least"),
+        F.max(F.when(store, matched)).alias("stored_most"),
+        F.min(F.when(acknowledge, matched)).alias("repeated_least"),
+        F.max(F.when(acknowledge, matched)).alias("repeated_most"),
+        F.min(F.when(discharge, matched)).alias("let_go_least"),
+        F.max(F.when(discharge, matched)).alias("let_go_most"),
     ]
 
 
 def _of_events(told: DataFrame) -> DataFrame:
-    matches = F.when(_is(Kind.MATCH), F.col("count"))
+    matches = F.when(_is(Kind.MATCH), F.col("matched"))
     return told.groupBy("event").agg(
         F.max(F.col("what") % len(_PROMISES)).alias("promise"),
         F.min(F.when(_is(Kind.PUBLISH), F.col("wall_us"))).alias("published_us"),

@@ -22,8 +22,6 @@ from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
 
 ALL: Final = "all"
-STABLE: Final = f"{VerdictStatus.STABLE} {DeclarationState.ACTIVE}"
-"""The reason of the `verdict` record from which on a subscription stands everywhere."""
 
 
 def latency(tables: Tables, known: DataFrame | None = None) -> DataFrame:
@@ -79,10 +77,15 @@ def _name_of(guarantee: Column) -> Column:
     return F.when(guarantee == 1, Guarantee.EFFECTIVELY_ONCE.value).when(guarantee == 0, Guarantee.AT_MOST_ONCE.value)
 
 
+def is_stable() -> Column:
+    """Of a `verdict`: whether the subscription stands everywhere from it on."""
+    is_everywhere = F.col("status") == VerdictStatus.STABLE.value
+    return is_everywhere & (F.col("state") == DeclarationState.ACTIVE.value)
+
+
 def _of_subscriptions(tables: Tables) -> DataFrame:
     asked = tables.of(Kind.SUBSCRIBE).groupBy("subscription").agg(F.min("wall_us").alias("asked_us"))
-    is_stable = F.col("reason") == STABLE
-    stable = tables.of(Kind.VERDICT).where(is_stable).groupBy("subscription").agg(F.min("wall_us").alias("stable_us"))
+    stable = tables.of(Kind.VERDICT).where(is_stable()).groupBy("subscription").agg(F.min("wall_us").alias("stable_us"))
     return asked.join(stable, "subscription").select(
         F.lit("D_sub").alias("measure"),
         F.lit(ALL).alias("guarantee"),

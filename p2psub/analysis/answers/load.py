@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.tables import Tables
-from p2psub.model.records import UNTRACED, Kind
+from p2psub.model.reasons import Reason
+from p2psub.model.records import Kind
 
 _WORK: Final = {
     "published": Kind.PUBLISH,
@@ -28,7 +29,7 @@ def load(tables: Tables) -> DataFrame:
 
     Of events that are traced by their number only (`untraced`), the numbers count.
     """
-    is_many = F.coalesce(F.col("reason") == UNTRACED, F.lit(False))
+    is_many = F.coalesce(F.col("reason") == Reason.UNTRACED.value, F.lit(False))
     # Only three kinds have such records; the others are counted without looking at them.
     sampled = (Kind.PUBLISH, Kind.MATCH, Kind.DELIVER)
     is_sampled = F.col("kind").isin([kind.value for kind in sampled])

@@ -20,8 +20,8 @@ def places(tables: Tables) -> DataFrame:
         "epoch_process",
         "wall_us",
         F.coalesce("prefix", F.lit("")).alias("prefix"),
-        F.regexp_extract("reason", r"^\w+", 0).alias("standing"),
-        F.coalesce(F.regexp_extract("reason", r" v(\d+)$", 1).try_cast("long"), F.lit(0)).alias("version"),
+        "standing",
+        "version",
     )
     newest = said.groupBy("cluster").agg(
         F.max(F.struct("version", "wall_us", "prefix", "standing")).alias("place"),

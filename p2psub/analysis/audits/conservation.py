@@ -114,7 +114,7 @@ def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: 
 def _untrue(tables: Tables, context: AuditContext) -> DataFrame:
     """One finding per pair, at the last who was told."""
     pair = ("event", "subscription")
-    is_told = (F.col("reason") == Outcome.DELIVERED.value) & F.col("event").isNotNull()
+    is_told = (F.col("outcome") == Outcome.DELIVERED.value) & F.col("event").isNotNull()
     told = tables.of(Kind.OUTCOME).where(is_told).select(*pair, "process", "sequence", "wall_us")
     # Those who gave up, or held back to the end, say so of what they never handed over.
     ended = tables.of(Kind.UNSUBSCRIBE).select("subscription").unionByName(unanswered(tables))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.answers.latency import STABLE
+from p2psub.analysis.answers.latency import is_stable
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
@@ -45,7 +45,7 @@ def _late(tables: Tables, d_diff_us: int, apart: list[Parting]) -> DataFrame:
     delivered = delivered.select("event", "subscription", "process", "sequence", "wall_us")
     late = delivered.join(_published(tables), "event").where(F.col("wall_us") - F.col("published_us") > d_diff_us)
     late = late.join(tables.of(Kind.ACKNOWLEDGE).select("event"), "event", "left_semi")
-    said = _first(tables, Kind.VERDICT, "said_us", F.col("reason") == STABLE)
+    said = _first(tables, Kind.VERDICT, "said_us", is_stable())
     stable = with_whole_again(said, apart, F.col("said_us")).select(
         "subscription", F.coalesce("whole_again_us", "said_us").alias("stable_us")
     )

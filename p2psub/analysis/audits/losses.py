@@ -76,6 +76,6 @@ def _missed_by_stable(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts
 
 
 def _outcomes(tables: Tables) -> DataFrame:
-    ended = tables.of(Kind.OUTCOME).where(F.col("reason").isin(*NEVER_INSIDE_BUDGET))
+    ended = tables.of(Kind.OUTCOME).where(F.col("outcome").isin(*NEVER_INSIDE_BUDGET))
     text = "{event} for {subscription} ended as %s at {process}: more failed, or for longer, than S1 allows for"
-    return finding(ended, "outcome", text, "reason", is_unknown=F.lit(True))
+    return finding(ended, "outcome", text, "outcome", is_unknown=F.lit(True))

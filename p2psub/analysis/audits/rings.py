@@ -28,12 +28,12 @@ def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
 
 
 def _two_tables(tables: Tables) -> DataFrame:
-    versions = tables.of(Kind.TABLE).groupBy("epoch_counter", "epoch_process", "count")
-    odd = F.max(F.struct("copies", "process", "sequence", "wall_us")).alias("odd")
-    sizes = versions.agg(F.min("copies").alias("fewest"), F.max("copies").alias("most"), odd)
+    versions = tables.of(Kind.TABLE).groupBy("epoch_counter", "epoch_process", "version")
+    odd = F.max(F.struct("owners", "process", "sequence", "wall_us")).alias("odd")
+    sizes = versions.agg(F.min("owners").alias("fewest"), F.max("owners").alias("most"), odd)
     two = sizes.where(F.col("fewest") != F.col("most")).select("*", "odd.process", "odd.sequence", "odd.wall_us")
     text = "table %d of one term has %d owners for {process} and %d for another member"
-    return finding(two, "S8", text, "count", "most", "fewest")
+    return finding(two, "S8", text, "version", "most", "fewest")
 
 
 def _without_ring(tables: Tables, join_us: int) -> DataFrame:

@@ -12,12 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
-from p2psub.analysis.doubts import DISCARDED
 from p2psub.analysis.tables import Tables
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
-
-OVERFLOW = "trace_overflow"
-"""The reason of the `drop` record by which a process says how many records a full disk kept out of its trace."""
 
 
 def audit(tables: Tables, _: AuditContext = NO_CONTEXT) -> DataFrame:
@@ -27,9 +24,17 @@ def audit(tables: Tables, _: AuditContext = NO_CONTEXT) -> DataFrame:
 
 def _holes(tables: Tables) -> DataFrame:
     dropped = tables.of(Kind.DROP)
-    overflown = dropped.where(F.col("reason") == OVERFLOW).groupBy("process").agg(F.sum("count").alias("said"))
+    overflown = (
+        dropped.where(F.col("reason") == Reason.TRACE_OVERFLOW.value)
+        .groupBy("process")
+        .agg(F.sum("count").alias("said"))
+    )
     # The oldest segments of a peer go first, also those of earlier starts; and with them what told of still older ones.
-    discarding = dropped.where(F.col("reason") == DISCARDED).select("node", F.lit(True).alias("discards")).distinct()
+    discarding = (
+        dropped.where(F.col("reason") == Reason.TRACE_DISCARDED.value)
+        .select("node", F.lit(True).alias("discards"))
+        .distinct()
+    )
     gone = tables.processes.where(F.col("records") > 0)
     gone = gone.withColumn("gone", F.col("missing") + F.col("first_sequence") - 1).where(F.col("gone") > 0)
     beside = gone.join(overflown, "process", "left").join(discarding, "node", "left")

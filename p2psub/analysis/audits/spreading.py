@@ -38,7 +38,7 @@ def _stored_twice(tables: Tables) -> DataFrame:
 
 
 def _numbered_twice(tables: Tables) -> DataFrame:
-    named = F.struct("subscription", "version", "advertised")
+    named = F.struct("subscription", "subscribed_version", "advertised")
     last = F.max(F.struct("wall_us", "process", "sequence", "subscription")).alias("last")
     numbers = tables.of(Kind.NUMBER).groupBy("change").agg(F.min(named).alias("one"), F.max(named).alias("other"), last)
     two = numbers.where(F.col("one") != F.col("other"))
@@ -48,13 +48,13 @@ def _numbered_twice(tables: Tables) -> DataFrame:
 
 def _transfers(tables: Tables, context: AuditContext) -> DataFrame:
     calm_us, doubts = context.settings_of(tables).beats(CALM_BEATS), context.doubts_of(tables)
-    casts = tables.of(Kind.CAST).where(F.col("reason") == BROADCAST)
+    casts = tables.of(Kind.CAST).where(F.col("payload") == BROADCAST)
     casts = casts.select("cast", "process", "sequence", "wall_us", _span_of("wall_us", calm_us).alias("span"))
     settled = casts.join(_stirred(tables, calm_us), "span", "left_anti")
     settled = with_whole_again(settled, context.partings_of(tables), F.col("wall_us"))
     settled = settled.where(F.col("whole_again_us").isNull())
     forwards = tables.of(Kind.FORWARD).groupBy("cast")
-    counted = forwards.agg(F.count("*").alias("transfers"), F.max("count").alias("tries"))
+    counted = forwards.agg(F.count("*").alias("transfers"), F.max("tries").alias("tries"))
     spent = settled.join(counted, "cast", "left").fillna(0, ["transfers", "tries"]).where(F.col("tries") <= 1)
     beside = spent.join(_clusters(tables, settled.select("span").distinct(), calm_us), "span")
     beside = doubts.with_hidden_anywhere(beside.where(F.col("transfers") != F.col("clusters") - 1))

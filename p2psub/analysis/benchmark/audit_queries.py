@@ -62,7 +62,7 @@ SEQUENCES: Final = _united(
 
 LOSSES: Final = _united(
     _finding("S1", "unknown > 0", "short join debts using (event)", event="event"),
-    _finding("outcome", "true", "records where kind = 'outcome' and reason in ('spool_full', 'unreachable')", **_PAIR),
+    _finding("outcome", "true", "records where kind = 'outcome' and outcome in ('spool_full', 'unreachable')", **_PAIR),
 )
 
 DELIVERIES: Final = _united(
@@ -118,7 +118,7 @@ COPIES: Final = _united(
     _finding("S9", "until_us >= began_us", "unheld", event="event"),
     with_=f"""copied as (
         select event, node, min((wall_us, ticks)) as durable_at
-        from records where kind in ('store', 'keep') group by event, node
+        from records where kind in ('store', 'copy') group by event, node
     ),
     counted as (
         select event, count(*) as durable from acks join copied using (event)
@@ -145,7 +145,7 @@ COPIES: Final = _united(
     latest as (select arg_max(process, incarnation) as process from processes where records > 0 group by node),
     held as (
         select event from records where kind = 'discharge'
-        union all select event from records semi join latest using (process) where kind in ('store', 'keep')
+        union all select event from records semi join latest using (process) where kind in ('store', 'copy')
     ),
     unheld as (
         select debts.*, coalesce(ringed.until_us, homeless.until_us) as until_us
@@ -163,8 +163,8 @@ RINGS: Final = _united(
         sequence="last_sequence",
     ),
     with_="""odd as (
-        select max((copies, process, sequence, wall_us)) as odd from records where kind = 'table'
-        group by epoch_counter, epoch_process, count having min(copies) <> max(copies)
+        select max((owners, process, sequence, wall_us)) as odd from records where kind = 'table'
+        group by epoch_counter, epoch_process, version having min(owners) <> max(owners)
     )""",
 )
 
@@ -187,7 +187,7 @@ SPREADING: Final = _united(
     ),
     numbered as (
         select max((wall_us, process, sequence, subscription)) as last from records where kind = 'number'
-        group by change having count(distinct (subscription, version, advertised)) > 1
+        group by change having count(distinct (subscription, subscribed_version, advertised)) > 1
     ),
     stirred as (
         select distinct span_of(us) + unnest([-1, 0, 1]) as span from (
@@ -196,7 +196,7 @@ SPREADING: Final = _united(
     ),
     settled as (
         select "cast", process, sequence, wall_us, span_of(wall_us) as span from records
-        where kind = 'cast' and reason = 'ChangePayload' and span_of(wall_us) not in (select span from stirred)
+        where kind = 'cast' and payload = 'ChangePayload' and span_of(wall_us) not in (select span from stirred)
             and not exists (from parted where parted.from_us <= wall_us and wall_us < parted.until_us)
     ),
     led as (
@@ -206,7 +206,7 @@ SPREADING: Final = _united(
         group by span
     ),
     forwarded as (
-        select "cast", count(*) as transfers, max(count) as tries from records where kind = 'forward' group by "cast"
+        select "cast", count(*) as transfers, max(tries) as tries from records where kind = 'forward' group by "cast"
     ),
     costly as (
         select settled.*, from_us, until_us
@@ -268,7 +268,7 @@ CONSERVATION: Final = _united(
     ),
     said as (
         select event, subscription, max((wall_us, process, sequence)) as last
-        from records where kind = 'outcome' and reason = 'delivered'
+        from records where kind = 'outcome' and outcome = 'delivered'
             and subscription not in (from unanswered)
             and subscription not in (select subscription from records where kind = 'unsubscribe')
         group by event, subscription
@@ -293,7 +293,7 @@ LIVENESS: Final = _united(
     ),
     said as (
         select subscription, min(wall_us) as said_us
-        from records where kind = 'verdict' and reason = 'stable active' group by subscription
+        from records where kind = 'verdict' and status = 'stable' and state = 'active' group by subscription
     ),
     stable as (
         select subscription, coalesce(until_us, said_us) as stable_us

@@ -80,7 +80,7 @@ GROUND: Final = (
         ) as ruled_us from reigned
     ),
     told as (
-        select directory.cluster, reason, wall_us, coalesce(
+        select directory.cluster, standing, wall_us, coalesce(
             lead(wall_us) over (partition by process, directory.cluster order by sequence), last_us
         ) as next_us from records directory join processes using (process) where kind = 'directory'
     ),
@@ -90,7 +90,7 @@ GROUND: Final = (
         union
         select greatest(wall_us, began_us) - {_GIVING_UP_US + _NOTICING_US}, least(next_us, ended_us) + {_MENDING_US}
         from told join reigned using (cluster)
-        where not starts_with(reason, 'present')
+        where standing <> 'present'
             and least(next_us, ended_us) - greatest(wall_us, began_us) > {_PASSING_US}
     ),
     marked as (
@@ -103,7 +103,7 @@ GROUND: Final = (
     """create or replace temp table acks as
     with acked as (
         select event, min((wall_us, ticks, process, sequence)) as ack,
-            arg_min({'peer': peer, 'copies': copies, 'count': count}, (wall_us, ticks, process, sequence)) as said
+            arg_min({'peer': peer, 'copies': copies, 'matched': matched}, (wall_us, ticks, process, sequence)) as said
         from records where kind = 'acknowledge' group by event
     ),
     published as (
@@ -112,7 +112,7 @@ GROUND: Final = (
     ),
     stored as (
         select event, arg_max(
-            {'us': wall_us, 'process': process, 'sequence': sequence, 'count': count, 'cluster': cluster,
+            {'us': wall_us, 'process': process, 'sequence': sequence, 'matched': matched, 'cluster': cluster,
              'guarantee': guarantee},
             (coalesce(node = said.peer, false), wall_us, ticks, process, sequence)
         ) as store
@@ -120,14 +120,15 @@ GROUND: Final = (
         where kind = 'store' and (wall_us, ticks) <= (ack[1], ack[2]) group by event
     ),
     let_go as (
-        select event, count, min(wall_us) as discharged_us from records where kind = 'discharge' group by event, count
+        select event, matched, min(wall_us) as discharged_us
+        from records where kind = 'discharge' group by event, matched
     )
     select event, coalesce(began_us, 0) as began_us, ack[1] as acked_us, ack[2] as acked_ticks,
         ack[3] as acked_process, ack[4] as acked_sequence, said.copies, store.us as stored_us, store.process,
-        store.sequence, coalesce(store.count, said.count) as owed, store.cluster,
+        store.sequence, coalesce(store.matched, said.matched) as owed, store.cluster,
         coalesce(store.guarantee, published.guarantee) as guarantee, discharged_us
     from acked left join stored using (event) left join published using (event)
-        left join let_go on let_go.event = acked.event and let_go.count = coalesce(store.count, said.count)""",
+        left join let_go on let_go.event = acked.event and let_go.matched = coalesce(store.matched, said.matched)""",
     """create or replace temp view debts as
     select * from acks where guarantee = 'effectively_once' and stored_us is not null""",
     """create or replace temp view delivered as

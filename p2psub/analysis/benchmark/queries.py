@@ -54,8 +54,8 @@ _COVERAGE: Final = """
         select event, subscription, bool_or(kind = 'deliver') as is_delivered
         from records
         where event is not null and (kind = 'deliver'
-            or (kind = 'outcome' and reason <> 'delivered' and reason <> 'deferred')
-            or (kind = 'outcome' and reason = 'delivered' and subscription in (from unanswered)))
+            or (kind = 'outcome' and outcome <> 'delivered' and outcome <> 'deferred')
+            or (kind = 'outcome' and outcome = 'delivered' and subscription in (from unanswered)))
         group by event, subscription
     ),
     served as (
@@ -64,11 +64,11 @@ _COVERAGE: Final = """
     ),
     acks as (
         select event, min((wall_us, ticks)) as acked, arg_min(peer, (wall_us, ticks, process, sequence)) as named,
-            arg_min(count, (wall_us, ticks, process, sequence)) as repeated
+            arg_min(matched, (wall_us, ticks, process, sequence)) as repeated
         from records where kind = 'acknowledge' group by event
     ),
     stored as (
-        select event, arg_max(count, (coalesce(node = named, false), wall_us, ticks, process, sequence)) as counted
+        select event, arg_max(matched, (coalesce(node = named, false), wall_us, ticks, process, sequence)) as counted
         from acks join records using (event)
         where kind = 'store' and (wall_us, ticks) <= acked group by event
     ),
@@ -76,15 +76,15 @@ _COVERAGE: Final = """
         select event, coalesce(counted, repeated) as owed from acks left join stored using (event)
     ),
     let_go as (
-        select distinct event from owing join records using (event) where kind = 'discharge' and count = owed
+        select distinct event from owing join records using (event) where kind = 'discharge' and matched = owed
     ),
     told as (
         select
             event,
-            max(coalesce(guarantee, case when kind = 'match' then reason end)) as guarantee,
+            max(guarantee) as guarantee,
             min(wall_us) filter (kind = 'publish') as published_us,
-            case when max(coalesce(guarantee, case when kind = 'match' then reason end)) = 'at_most_once'
-                then sum(count) filter (kind = 'match') else max(count) filter (kind = 'match') end as matched
+            case when max(guarantee) = 'at_most_once'
+                then sum(matched) filter (kind = 'match') else max(matched) filter (kind = 'match') end as matched
         from records
         where event is not null and kind in ('publish', 'match', 'store', 'acknowledge')
         group by event
@@ -172,7 +172,7 @@ CASTS: Final = f"""
     ),
     started as (
         select "cast", min(wall_us) as started_us, max(process) as process,
-            case when bool_or(reason = 'ChangePayload') then 'ChangePayload' else 'EventPayload' end as payload
+            case when bool_or(payload = 'ChangePayload') then 'ChangePayload' else 'EventPayload' end as payload
         from records where kind = 'cast' group by "cast"
     ),
     acting as (
@@ -256,7 +256,7 @@ LATENCY: Final = f"""
     asked as (select subscription, min(wall_us) as us from records where kind = 'subscribe' group by subscription),
     stable as (
         select subscription, min(wall_us) as us from records
-        where kind = 'verdict' and reason = 'stable active' group by subscription
+        where kind = 'verdict' and status = 'stable' and state = 'active' group by subscription
     ),
     buckets as (
         select * from per_guarantee
@@ -311,7 +311,7 @@ LOAD: Final = """
     select node, id, sum(records) as records,
         coalesce(sum(times) filter (kind = 'publish'), 0) as published,
         coalesce(sum(times) filter (kind = 'store'), 0) as owned,
-        coalesce(sum(times) filter (kind = 'keep'), 0) as kept,
+        coalesce(sum(times) filter (kind = 'copy'), 0) as kept,
         coalesce(sum(times) filter (kind = 'deliver'), 0) as delivered,
         coalesce(sum(times) filter (kind = 'forward'), 0) as forwarded,
         coalesce(sum(times) filter (kind = 'receive'), 0) as received

@@ -121,31 +121,31 @@ _SUBSCRIBED: Final = f"{_ALL_NODES}, range(1, {SUBSCRIPTIONS + 1}) s(m)"
 _KINDS: Final = {
     "publish": f"""select {_by("publisher", "us", "2")}, event, {_GUARANTEE} as guarantee, {_DIGEST} as digest
         from events""",
-    "match": f"""select {_by("owner", "matched_us", "3")}, event, claims as count, {_GUARANTEE} as reason
+    "match": f"""select {_by("owner", "matched_us", "3")}, event, claims as matched, {_GUARANTEE} as guarantee
         from events""",
-    "store": f"""select {_by("owner", "matched_us + 5", "4")}, event, claims as count,
+    "store": f"""select {_by("owner", "matched_us + 5", "4")}, event, claims as matched,
         'c' || owner % {CLUSTERS} as cluster, 'effectively_once' as guarantee from events where is_promised""",
-    "keep": f"""select {_by(f"(owner + copy) % {NODES_COUNT} + 1", _KEPT_US, "5")}, event
-        from (select *, unnest([0, 1]) as copy from events) where is_promised and dice(i, 'keep', 1000) > copy""",
+    "copy": f"""select {_by(f"(owner + copy) % {NODES_COUNT} + 1", _KEPT_US, "5")}, event
+        from (select *, unnest([0, 1]) as copy from events) where is_promised and dice(i, 'copy', 1000) > copy""",
     "acknowledge": f"""select {_by("publisher", _ACKED_US, "6")}, event, owner as peer,
-        claims as count, if(dice(i, 'copies', 1000) > 0, 3, 2) as copies from events where is_promised""",
+        claims as matched, if(dice(i, 'copies', 1000) > 0, 3, 2) as copies from events where is_promised""",
     "deliver": f"""select {_by("subscriber", "delivered_us + if(fate = 12, 90000000, 0)", "7 + again")}, event,
         subscription, {_DIGEST} as digest
         from (select *, unnest(range(if(fate = 11, 2, 1))) as again from pairs) where fate > 10""",
     "outcome": f"""select {_by("owner", "delivered_us + 400", "9")}, event, subscription,
-        if(fate > 10, 'delivered', 'expired') as reason from pairs where fate > 0 and is_promised""",
-    "discharge": f"""select {_by("owner", "matched_us + 900000", "10")}, event, claims as count
+        if(fate > 10, 'delivered', 'expired') as outcome from pairs where fate > 0 and is_promised""",
+    "discharge": f"""select {_by("owner", "matched_us + 900000", "10")}, event, claims as matched
         from events where is_promised and dice(i, 'discharge', 1000) > 0""",
-    "cast": f"""select {_by("root", "us", "11 + is_change")}, "cast", payload as reason from casts""",
+    "cast": f"""select {_by("root", "us", "11 + is_change")}, "cast", payload from casts""",
     "forward": f"""select {_by("root", "sent_us", "13 + is_change")}, "cast", receiver as peer, bin(hop) as prefix,
-        1 as count from hops""",
+        1 as tries from hops""",
     "receive": f"""select {_by("receiver", "got_us", "15 + is_change")}, "cast", root as peer, bin(hop) as prefix,
         hop % 5 + 1 as hops from hops""",
     "change": f"""select {_by("receiver", "got_us + 20 + again", "17")}, {_CHANGE},
         'c' || receiver % {CLUSTERS} as cluster
         from (select *, unnest(range(if(dice(i, hop, 1000) = 0, 2, 1))) as again from hops) where is_change = 1""",
     "number": f"""select {_by("root", "us", "18")}, {_CHANGE}, key(root, i % {SUBSCRIPTIONS} + 1) as subscription,
-        1 as version from casts where is_change = 1""",
+        1 as subscribed_version from casts where is_change = 1""",
     "duplicate": f"""select {_by("receiver", "got_us + 9", "19 + is_change")}, "cast", null as event, root as peer,
         bin(hop) as prefix, 'cast_repeated' as reason from hops where dice(i, hop, 100) = 0
         union all
@@ -153,17 +153,17 @@ _KINDS: Final = {
         from events where dice(i, 'again', 100) = 0""",
     "drop": f"""select {_by("subscriber", "delivered_us", "22")}, event, subscription,
         if(dice(i, 'drop', 100) > 0, 'channel_full', null) as reason from pairs where fate <= 10""",
-    "ring": f"select {_by('n', str(_BEGIN_US - _BEFORE_US), '1')}, {_CLUSTER}, 'joined' as reason from {_ALL_NODES}",
+    "ring": f"select {_by('n', str(_BEGIN_US - _BEFORE_US), '1')}, {_CLUSTER} from {_ALL_NODES}",
     "table": f"""select {_by("n", f"{_BEGIN_US - _BEFORE_US} + m", "2")}, 1 as epoch_counter,
-        super_node(n) as epoch_process, m as count,
-        {NODES_COUNT // CLUSTERS} + if(dice(n, m, 1000) = 0, 1, 0) as copies
+        super_node(n) as epoch_process, m as version,
+        {NODES_COUNT // CLUSTERS} + if(dice(n, m, 1000) = 0, 1, 0) as owners
         from {_ALL_NODES}, range(1, 20) s(m)""",
     "role": f"""select {_by("n", str(_BEGIN_US - _BEFORE_US), "3")}, {_CLUSTER}, 1 as epoch_counter,
         n as epoch_process, 'super_node' as reason from {_SUPER_NODES}""",
     "subscribe": f"""select {_by("n", f"{_BEGIN_US - 9_000_000} + m", "1")}, key(n, m) as subscription
         from {_SUBSCRIBED}""",
     "verdict": f"""select {_by("n", f"{_BEGIN_US - 9_000_000} + m + wait(n, m)", "2")}, key(n, m) as subscription,
-        'stable active' as reason from {_SUBSCRIBED}""",
+        'stable' as status, 'active' as state from {_SUBSCRIBED}""",
 }
 _NODES: Final = f"select cast(n as integer) as node, sha1(cast(n as varchar)) as id from {_ALL_NODES}"
 

@@ -12,6 +12,7 @@ from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Natural
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.places import ENTRY_BYTES, Entry
+from p2psub.model.reasons import SplitRefusal
 
 
 class CubeHeartbeat(Message, frozen=True):
@@ -85,7 +86,7 @@ class SplitGrant(Message, frozen=True):
 class SplitRefused(Message, frozen=True):
     """Not now or not here; the entries tell where."""
 
-    reason: str
+    reason: SplitRefusal
     entries: tuple[Entry, ...]
 
 

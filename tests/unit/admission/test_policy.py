@@ -100,9 +100,9 @@ def test_one_refusing_cluster_refuses_for_the_overlay() -> None:
     for number, topic in enumerate((FORBIDDEN, WELCOME), start=1):
         overlay.stage.world.command(first, SubscribeCommand(number, on_topic(topic)))
     overlay.run(8)
-    verdicts = {(r.subscription, r.reason) for r in overlay.records(Kind.VERDICT)}
+    verdicts = {(r.subscription, r.status, r.state) for r in overlay.records(Kind.VERDICT)}
     forbidden, welcome = (record.subscription for record in overlay.records(Kind.SUBSCRIBE))
-    assert verdicts == {(forbidden, "refused active"), (welcome, "stable active")}
+    assert verdicts == {(forbidden, "refused", "active"), (welcome, "stable", "active")}
     assert overlay.matching(FORBIDDEN) == []
     assert len(overlay.matching(WELCOME)) == 2
     for number, topic in enumerate((FORBIDDEN, WELCOME), start=3):

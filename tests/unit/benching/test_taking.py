@@ -12,6 +12,7 @@ from p2psub.bench.taking import take
 from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import node_at
@@ -35,7 +36,7 @@ def subscription_with(events: int, *gaps: Gap) -> Subscription:
 @pytest.mark.parametrize("one_by_one", [False, True])
 async def test_events_and_gaps_are_counted(one_by_one: bool) -> None:
     """Together they are what was published, so nobody waits for what was said to be missing."""
-    taken = await take(subscription_with(5, Gap(3, "channel_full")), Take(8, 1.0, one_by_one))
+    taken = await take(subscription_with(5, Gap(3, Reason.CHANNEL_FULL)), Take(8, 1.0, one_by_one))
     assert (taken.count, taken.missing, taken.ages_ns) == (5, 3, [])
     assert taken.last_ns > 0
 

@@ -17,6 +17,7 @@ from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_NO_PEER, EXIT_REFUSED
 from p2psub.cli.pubsub import pub, sub
 from p2psub.model.content import Draft, Guarantee, Moment
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.runtime.items import Gap
 from p2psub.runtime.refusals import NotReady
 from tests.unit.runtime.control.fakes import NODE
@@ -162,7 +163,7 @@ def test_sub_prints_events_until_it_has_enough(peer: Served) -> None:
         subscription = peer.subscription(0)
         assert (subscription.params, subscription.replay) == ({"p": 1.5}, True)
         run("pub", "a", "n=1", "name=x y", "--body", "\x1b[2J", data=peer.data)
-        peer.call(subscription.put, Gap(3, "spool_full"))
+        peer.call(subscription.put, Gap(3, Reason.SPOOL_FULL))
         peer.call(subscription.put, SubscribeVerdict(subscription.id, VerdictStatus.STABLE))
         run("pub", "a", data=peer.data)
         out, err = process.communicate()

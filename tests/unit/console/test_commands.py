@@ -10,6 +10,7 @@ from p2psub.console.commands import COMMANDS, perform
 from p2psub.console.session import Session
 from p2psub.model.content import Draft, Moment
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.runtime.items import Gap
 from p2psub.runtime.refusals import BadContent, NotReady
 from tests.unit.console.screens import Screen
@@ -33,7 +34,7 @@ def test_notifications_appear_as_they_arrive(session: Session, screen: Screen, p
     assert subscription.replay
     perform(session, "publish a n=1")
     screen.wait_for("[1] a n=1\n")
-    peer.call(subscription.put, Gap(2, "spool_full"))
+    peer.call(subscription.put, Gap(2, Reason.SPOOL_FULL))
     screen.wait_for("[1] 2 events are missing here: spool_full\n")
     peer.call(subscription.put, SubscribeVerdict(subscription.id, VerdictStatus.STABLE))
     screen.wait_for("in every cluster\n")

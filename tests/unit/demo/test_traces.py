@@ -5,6 +5,7 @@ from __future__ import annotations
 from p2psub.demo.traces import Span, count_records
 from p2psub.model.ids import ClusterId, Epoch, NodeId
 from p2psub.model.instants import Stamp
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 from tests.unit.bench import node_at
 
@@ -13,7 +14,9 @@ A, B, C = node_at(1), node_at(2), node_at(3)
 RUN = Span(100, 200)
 
 
-def term(at_us: int, node: NodeId, counter: int, cluster: ClusterId = ONE, reason: str = "super_node") -> Record:
+def term(
+    at_us: int, node: NodeId, counter: int, cluster: ClusterId = ONE, reason: Reason = Reason.SUPER_NODE
+) -> Record:
     """The record of a node that begins to lead, or of another change of its role."""
     return Record(Kind.ROLE, node, 1, 1, Stamp(at_us, 0), cluster=cluster, epoch=Epoch(counter, node, 1), reason=reason)
 
@@ -31,14 +34,14 @@ def test_a_term_above_ones_own_is_no_failover() -> None:
 
 def test_what_happens_before_and_after_the_run_is_no_failover() -> None:
     """Founders that compete, and the end of everything, do not count."""
-    records = [term(99, B, 2), term(201, C, 3), term(150, C, 3, reason="resigned")]
+    records = [term(99, B, 2), term(201, C, 3), term(150, C, 3, reason=Reason.RESIGNED)]
     assert count_records(records, {ONE: A.hex()}, RUN).failovers == 0
 
 
 def test_every_duplicate_counts() -> None:
     """Whatever came again over a link, whenever it did."""
     records = [
-        Record(Kind.DUPLICATE, A, 1, n, Stamp(at_us, 0), reason="delivered_before")
+        Record(Kind.DUPLICATE, A, 1, n, Stamp(at_us, 0), reason=Reason.DELIVERED_BEFORE)
         for n, at_us in enumerate((1, 150, 999))
     ]
     assert count_records(records, {}, RUN).wire_duplicates == 3

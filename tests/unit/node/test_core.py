@@ -109,7 +109,7 @@ def test_node_starts_with_a_record_and_a_timer_within_a_tick() -> None:
     start, timer = machine.effects
     assert isinstance(start, Record)
     assert (start.kind, start.sequence) == (Kind.START, 1)
-    assert (start.count, start.copies) == (CONFIG.heartbeat_us, CONFIG.pubsub.copies)
+    assert (start.heartbeat_us, start.copies_required) == (CONFIG.heartbeat_us, CONFIG.pubsub.copies)
     assert isinstance(timer, SetTimer)
     assert 0 <= timer.at < CONFIG.tick_us
     machine.run(1)

@@ -11,6 +11,7 @@ from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.messages import Message
 from p2psub.model.messages.cube import CubeHeartbeat, DirectoryResponse, Filled, SplitGrant, SplitRefused, SplitRequest
 from p2psub.model.places import Entry, Standing
+from p2psub.model.reasons import SplitRefusal
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE, Hypercube
@@ -117,7 +118,7 @@ def test_founder_that_was_not_promised_anything_is_not_placed() -> None:
     """What was cast since an older promise never reached it."""
     giver = seat("a", "", 10)
     giver.cube.on_filled(FOUNDER, Filled(NEW, Entry(NEW, Prefix("1"), 2, FOUNDER, epoch(1, 240), 1), VECTOR))
-    assert giver.replies() == [SplitRefused("not_promised", giver.directory.entries())]
+    assert giver.replies() == [SplitRefused(SplitRefusal.NOT_PROMISED, giver.directory.entries())]
     assert giver.prefixes() == {"a": ""}
 
 
@@ -207,7 +208,7 @@ def test_founder_asks_the_owner_of_a_shortest_prefix_and_reports_to_the_giver() 
     founder.cube.report_filled(at(10))
     told = Filled(NEW, Entry(NEW, Prefix("01"), 5, FOUNDER, founder.election.epoch, 1), VECTOR)
     assert sent(founder.step) == [(at(10), told)]
-    founder.cube.on_split_refused(at(10), SplitRefused("not_promised", ()))
+    founder.cube.on_split_refused(at(10), SplitRefused(SplitRefusal.NOT_PROMISED, ()))
     assert founder.cube.place is None
 
 

@@ -24,6 +24,7 @@ from p2psub.model.messages.pubsub import (
 )
 from p2psub.model.outcomes import Outcome, PublishOutcome
 from p2psub.model.places import Table
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
 from p2psub.node.cores import Cores
@@ -105,8 +106,8 @@ def end(cores: Cores, event: Event, record: Subscription, outcome: Outcome = Out
 
 
 def outcomes(cores: Cores) -> list[tuple[SubscriptionId | None, str | None]]:
-    """Subscriptions and reasons of the outcomes recorded since the last look."""
-    return [(record.subscription, record.reason) for record in records_of(cores.step, Kind.OUTCOME)]
+    """Subscriptions and how they ended, of the outcomes recorded since the last look."""
+    return [(record.subscription, record.outcome) for record in records_of(cores.step, Kind.OUTCOME)]
 
 
 def test_acknowledgement_waits_for_the_required_copies() -> None:
@@ -196,7 +197,7 @@ def test_event_is_discharged_by_its_last_outcome() -> None:
     assert records_of(cores.step, Kind.DISCHARGE) == []
     cores.topic_owner.on_routed(at(1), Routed(1, event.id, ((THERE.id, Outcome.DELIVERED),)))
     assert cores.owed_events.held == {}
-    assert [(r.event, r.count) for r in records_of(cores.step, Kind.DISCHARGE)] == [(event.id, 2)]
+    assert [(r.event, r.matched) for r in records_of(cores.step, Kind.DISCHARGE)] == [(event.id, 2)]
 
 
 def test_each_debt_has_one_outcome() -> None:
@@ -286,7 +287,7 @@ def test_what_promises_nothing_is_not_promised() -> None:
     cores = owner(HERE)
     event = event_of(TOPIC, guarantee=Guarantee.AT_MOST_ONCE)
     publish(cores, event)
-    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused="no_promise")))]
+    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused=Reason.NO_PROMISE)))]
     assert [drop.reason for drop in records_of(cores.step, Kind.DROP)] == ["no_promise"]
     assert cores.owed_events.held == {}
 
@@ -324,7 +325,7 @@ def test_store_record_names_what_the_event_was_matched_against() -> None:
         cores.matchmaker.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), ((log, 3),), False))
     make_durable(cores.step)
     (record,) = records_of(cores.step, Kind.STORE)
-    assert (record.event, record.vector, record.count) == (event.id, ((log, 3),), 1)
+    assert (record.event, record.vector, record.matched) == (event.id, ((log, 3),), 1)
 
 
 # Rights
@@ -335,7 +336,7 @@ def test_event_of_a_topic_without_right_is_refused_and_kept_by_nobody() -> None:
     cores, event = owner(HERE), event_of(TOPIC)
     cores.permits.link_up(PUBLISHER.id, Rights(publish=("other/*",)))
     cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
-    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused="not_authorized")))]
+    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused=Reason.NOT_AUTHORIZED)))]
     assert list(cores.owed_events.held) == []
     assert [record.reason for record in records_of(cores.step, Kind.DROP)] == ["not_authorized"]
 
@@ -344,5 +345,5 @@ def test_peer_publishes_in_its_own_name_alone() -> None:
     """An event id names its publisher: nobody else may bring it."""
     cores, event = owner(HERE), event_of(TOPIC)
     cores.topic_owner.on_publish(at(10), Publish(Timed(event, Micros(0))))
-    assert sent(cores.step) == [(at(10), Acknowledge(PublishOutcome(event.id, refused="foreign_event")))]
+    assert sent(cores.step) == [(at(10), Acknowledge(PublishOutcome(event.id, refused=Reason.FOREIGN_EVENT)))]
     assert list(cores.owed_events.held) == []

@@ -197,6 +197,10 @@ class Ring:
         """Reasons and counts of what a member recorded since the last look."""
         return [(record.reason, record.count) for record in records_of(self[place].step, *kinds)]
 
+    def matches(self, place: int) -> list[int | None]:
+        """How many subscriptions each event matched at a member, by what it recorded since the last look."""
+        return [record.matched for record in records_of(self[place].step, Kind.MATCH)]
+
     def drops(self, place: int) -> list[tuple[str | None, int | None]]:
         return self.records(place, Kind.DROP)
 

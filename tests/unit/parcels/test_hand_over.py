@@ -16,6 +16,7 @@ from p2psub.model.messages.pubsub import (
     ParcelToSubscriber,
 )
 from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from tests.unit.bench import (
     at,
@@ -160,7 +161,7 @@ def test_two_subscriptions_have_channels_of_their_own() -> None:
     assert ring.handed_over() == {other.id: [1, 2]}
     assert ring.gaps() == []
     ring[SUBSCRIBER].subscriber.consumed(ConsumedCommand(PINNED.id, 1))
-    assert ring.gaps() == [NotifyGap(PINNED.id, 2, "channel_full")]
+    assert ring.gaps() == [NotifyGap(PINNED.id, 2, Reason.CHANNEL_FULL)]
 
 
 def test_events_before_the_verdict_are_held_back() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft
+from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import PublishCommand, Reply
 from p2psub.model.ids import key_of_topic
@@ -120,7 +120,8 @@ def test_every_end_of_the_way_is_traced() -> None:
     delivered = records_of(ring[SUBSCRIBER].step, Kind.DELIVER)
     one, two = free_events(2)
     assert [(r.event, r.digest, r.published) for r in published] == [(e.id, content_hash(e), e) for e in (one, two)]
-    assert [(r.event, r.count, r.reason) for r in matched] == [(one.id, 2, "at_most_once"), (two.id, 1, "at_most_once")]
+    assert [(r.event, r.matched) for r in matched] == [(one.id, 2), (two.id, 1)]
+    assert {r.guarantee for r in matched} == {Guarantee.AT_MOST_ONCE}
     assert sorted((r.event, r.digest) for r in delivered) == [
         (one.id, content_hash(one)),
         (one.id, content_hash(one)),
@@ -324,7 +325,7 @@ def test_nobody_hears_of_what_nobody_wants() -> None:
     ring.lease_shards()
     ring.publish(drafts(2))
     assert [to for _, to, _ in ring.said_of(Message)] == [OWNER]
-    assert ring.records(OWNER, Kind.MATCH) == [("at_most_once", 0)] * 2
+    assert ring.matches(OWNER) == [0] * 2
 
 
 def test_other_clusters_get_each_event_by_our_super_node_with_a_seal_of_its_own() -> None:

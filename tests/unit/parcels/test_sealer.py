@@ -27,6 +27,7 @@ from p2psub.model.messages.pubsub import (
     Verdict,
 )
 from p2psub.model.outcomes import Missed, Outcome, PublishOutcome, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX, Signature
@@ -386,7 +387,7 @@ def test_owner_promises_only_what_is_genuine() -> None:
     bad = [changed(event, body=b"altered"), changed(event, seal=None), sealed(MALLORY.notary, event_by(ANN))[0]]
     for refused in bad:
         cores.topic_owner.on_publish(ANN.contact, Publish(Timed(refused, Micros(0))))
-        outcome = PublishOutcome(event.id, refused="bad_signature")
+        outcome = PublishOutcome(event.id, refused=Reason.BAD_SIGNATURE)
         assert sent(cores.step) == [(ANN.contact, Acknowledge(outcome))]
         (drop,) = records_of(cores.step, Kind.DROP)
         assert (drop.reason, drop.event, drop.peer) == ("bad_signature", event.id, ANN.id)

@@ -11,7 +11,6 @@ from p2psub.model.messages.pubsub import (
     ParcelToSubscriber,
     ShardRequest,
 )
-from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
 from tests.unit.bench import (
     CLUSTER,
@@ -51,7 +50,7 @@ def test_wildcard_subscription_is_served_by_the_owner_of_its_shard(shard: int) -
     assert (OWNER, shard_owner, ParcelToShard(CLUSTER, shard, stream.parcel, stream.leaves)) in said
     assert (shard_owner, SUBSCRIBER, ParcelToSubscriber(stream.parcel, ((record.id, ()),))) in said
     assert ring.handed_over() == {record.id: [1, 2, 3]}
-    assert ring.records(shard_owner, Kind.MATCH) == [("at_most_once", 1)] * 3
+    assert ring.matches(shard_owner) == [1] * 3
 
 
 def test_shard_gets_only_what_was_taken() -> None:

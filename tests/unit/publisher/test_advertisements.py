@@ -153,5 +153,5 @@ def test_every_step_of_it_is_traced() -> None:
     advertiser.advertise("x", 10.0)
     advertiser.verdict(VerdictStatus.STABLE)
     advertiser.core.withdraw(WithdrawCommand(7))
-    found = [(traced.reason, traced.advertised) for traced in records_of(advertiser.step, Kind.ADVERTISE)]
-    assert found == [("asked", record()), ("stable", record()), ("withdrawn", record(2, ENDED))]
+    found = [(traced.status, traced.advertised) for traced in records_of(advertiser.step, Kind.ADVERTISE)]
+    assert found == [(None, record()), (VerdictStatus.STABLE, record()), (None, record(2, ENDED))]

@@ -11,6 +11,7 @@ from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
 from p2psub.model.messages.ring import Found, Lookup
 from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.overlay.election import Election
 from p2psub.parcels.sealer import Sealer
@@ -90,10 +91,10 @@ def test_acknowledgement_names_its_owner_and_a_refusal_is_none() -> None:
     publisher = Publisher(owner=OWNER)
     publisher.publish(1, ONCE, ONCE)
     acknowledge(publisher, 1)
-    refused = PublishOutcome(event(2).id, refused="not_authorized")
+    refused = PublishOutcome(event(2).id, refused=Reason.NOT_AUTHORIZED)
     publisher.core.on_acknowledge(OWNER, Acknowledge(refused))
     kept, drop = records_of(publisher.step, Kind.ACKNOWLEDGE, Kind.DROP)
-    assert (kept.event, kept.peer, kept.copies, kept.count) == (event(1).id, OWNER.id, 3, 2)
+    assert (kept.event, kept.peer, kept.copies, kept.matched) == (event(1).id, OWNER.id, 3, 2)
     assert (drop.event, drop.peer, drop.reason) == (event(2).id, OWNER.id, "not_authorized")
 
 
@@ -195,7 +196,7 @@ def test_full_outbox_refuses_and_says_so() -> None:
     publisher.publish(1)
     sent(publisher.step)
     publisher.publish(2)
-    assert publisher.replies() == [Reply(2, (PublishOutcome(event(2).id, refused="outbox_full"),))]
+    assert publisher.replies() == [Reply(2, (PublishOutcome(event(2).id, refused=Reason.OUTBOX_FULL),))]
     assert sent(publisher.step) == []
     assert [drop.reason for drop in records_of(publisher.step, Kind.DROP)] == ["outbox_full"]
 

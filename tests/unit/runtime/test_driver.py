@@ -30,6 +30,7 @@ from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.driver import AFTER_FAULT_US, Driver, steady_us
 from p2psub.runtime.inbox import Inbox
@@ -152,7 +153,7 @@ async def test_effects_are_performed_in_order(nursery: trio.Nursery) -> None:
         Persist(1, []),
         Transmit(node_at(2), [Ping()], STAMP),
         Notify(SUBSCRIPTION, [event_of("t")]),
-        NotifyGap(SUBSCRIPTION, 3, "channel_full"),
+        NotifyGap(SUBSCRIPTION, 3, Reason.CHANNEL_FULL),
         Reply(1, (PublishOutcome(event_of("t").id, 3, 0),)),
         Disconnect(node_at(2), "enough"),
     ]

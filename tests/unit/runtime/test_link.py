@@ -8,9 +8,10 @@ import trio.testing
 
 from p2psub.errors import FrameError, MalformedMessage
 from p2psub.model.effects import LinkReady, Received, Transmit
+from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Stamp
 from p2psub.model.messages import Message
-from p2psub.model.messages.cube import SplitRefused
+from p2psub.model.messages.cube import CubeHeartbeat
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.runtime import link
 from p2psub.runtime.handshake import Greeted
@@ -61,7 +62,7 @@ def framed(*messages: Message) -> bytes:
 
 def bulky(name: str, size: int) -> Message:
     """A message that takes this much on the wire."""
-    return SplitRefused(name + "x" * size, ())
+    return CubeHeartbeat(ClusterId(name), bytes(size), b"", complete=True)
 
 
 # Writing
@@ -116,7 +117,7 @@ async def test_a_message_larger_than_a_frame_travels_in_several(nursery: trio.Nu
     nursery.start_soon(far.read)
     await far.theirs.send_all(await wire.theirs.receive_some())
     await trio.testing.wait_all_tasks_blocked()
-    assert [type(message) for heard in far.heard for message in heard.messages] == [Ping, SplitRefused, Pong]
+    assert [type(message) for heard in far.heard for message in heard.messages] == [Ping, CubeHeartbeat, Pong]
     assert far.heard[-1].stamp == STAMP
 
 
@@ -129,7 +130,7 @@ async def test_a_message_that_nobody_would_take_is_dropped_alone(
     nursery.start_soon(wire.write)
     assert await wire.arrived() == [([Ping()], STAMP), ([Pong()], STAMP)]
     assert wire.link.counters["messages_too_large"] == 1
-    assert "SplitRefused" in caplog.text
+    assert "CubeHeartbeat" in caplog.text
 
 
 async def test_more_is_asked_for_when_half_of_the_credit_has_left(nursery: trio.Nursery) -> None:

@@ -25,13 +25,21 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import REFUSALS, Reason
 from p2psub.runtime import peer as peer_module
 from p2psub.runtime.advertisement import Advertisement
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.pulse import Pulse
-from p2psub.runtime.refusals import AdvertisementRefused, BadContent, NotAuthorized, NotTaken, SubscriptionRefused
+from p2psub.runtime.refusals import (
+    ADVICE,
+    AdvertisementRefused,
+    BadContent,
+    NotAuthorized,
+    NotTaken,
+    SubscriptionRefused,
+)
 from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import event_of, node_at
@@ -166,17 +174,22 @@ async def test_a_long_call_becomes_commands_of_bounded_size(
     assert node.outcomes == [[outcome(number) for number in range(1, 6)]]
 
 
+def test_every_refusal_of_an_event_has_advice() -> None:
+    """Whatever a core says no for, the publisher is told what to do."""
+    assert set(ADVICE) == set(REFUSALS)
+
+
 @pytest.mark.parametrize(
     ("reason", "refusal", "advice"),
     [
-        ("not_authorized", NotAuthorized, "join token that has the right"),
-        ("outbox_full", NotTaken, "wait until earlier events are acknowledged"),
-        ("bad_signature", NotTaken, "enrol it anew"),
-        ("no_promise", NotTaken, "see the log"),
+        (Reason.NOT_AUTHORIZED, NotAuthorized, "join token that has the right"),
+        (Reason.OUTBOX_FULL, NotTaken, "wait until earlier events are acknowledged"),
+        (Reason.BAD_SIGNATURE, NotTaken, "enrol it anew"),
+        (Reason.NO_PROMISE, NotTaken, "see the log"),
     ],
 )
 async def test_a_refused_publish_is_raised_with_advice(
-    nursery: trio.Nursery, reason: str, refusal: type[Exception], advice: str
+    nursery: trio.Nursery, reason: Reason, refusal: type[Exception], advice: str
 ) -> None:
     """For that reason; one of many is an outcome like the others, lest it hide them."""
     node, refused = Node(), PublishOutcome(outcome(1).event, refused=reason)
@@ -286,8 +299,8 @@ async def test_a_subscription_is_entered_with_its_verdict(nursery: trio.Nursery)
     assert node.peer.subscriptions == (subscription,)
     assert (subscription.id, subscription.verdict.status) == (ID, VerdictStatus.ACCEPTED)
     node.peer.notified(Notify(ID, [event_of("t")]))
-    node.peer.notified(NotifyGap(ID, 2, "spool_full"))
-    assert await subscription.take_all() == [Notification(event_of("t")), Gap(2, "spool_full")]
+    node.peer.notified(NotifyGap(ID, 2, Reason.SPOOL_FULL))
+    assert await subscription.take_all() == [Notification(event_of("t")), Gap(2, Reason.SPOOL_FULL)]
     leave.set()
     assert await node.asked() == [ConsumedCommand(ID, 1), UnsubscribeCommand(2, ID)]
     assert not node.peer.subscriptions
@@ -380,7 +393,7 @@ async def test_what_comes_for_an_ended_subscription_is_dropped(nursery: trio.Nur
     node.judge(command, VerdictStatus.STABLE)
     assert await node.asked() == [UnsubscribeCommand(2, ID)]
     node.peer.notified(Notify(ID, [event_of("t")]))
-    node.peer.notified(NotifyGap(ID, 1, "spool_full"))
+    node.peer.notified(NotifyGap(ID, 1, Reason.SPOOL_FULL))
     node.peer.replied(Reply(2, SubscribeVerdict(ID, VerdictStatus.STABLE)))
     assert await node.asked() == []
 

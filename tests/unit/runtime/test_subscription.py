@@ -9,6 +9,7 @@ import trio.testing
 from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.refusals import AlreadyEnded
 from p2psub.runtime.subscription import Subscription
@@ -17,7 +18,7 @@ from tests.unit.bench import event_of, node_at
 ID = SubscriptionId(node_at(1), 1, 1)
 ACCEPTED = SubscribeVerdict(ID, VerdictStatus.ACCEPTED)
 STABLE = SubscribeVerdict(ID, VerdictStatus.STABLE)
-GAP = Gap(3, "channel_full")
+GAP = Gap(3, Reason.CHANNEL_FULL)
 
 
 def note(topic: str) -> Notification:

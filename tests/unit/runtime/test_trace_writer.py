@@ -84,7 +84,7 @@ def names(directory: Path) -> list[str]:
 
 def written(directory: Path, records: list[Record]) -> list[Record]:
     """These records, written to a segment and read again."""
-    (directory / "0123456789-1-000000000001.v2.ndjson").write_bytes(encode_records(records))
+    (directory / "0123456789-1-000000000001.v3.ndjson").write_bytes(encode_records(records))
     return list(read_segments(directory))
 
 
@@ -115,11 +115,11 @@ def test_json_tells_all_values_apart(tmp_path: Path) -> None:
 
 def test_a_line_is_one_flat_object(tmp_path: Path) -> None:
     """Each line is a JSON object by itself, without the fields that a kind does not use."""
-    lines = encode_records([Record(Kind.DROP, NODE.id, 1, n, Stamp(5, n), reason="a\nb", count=3) for n in (1, 2)])
+    lines = encode_records([Record(Kind.DROP, NODE.id, 1, n, Stamp(5, n), payload="a\nb", count=3) for n in (1, 2)])
     objects = [msgspec.json.decode(line) for line in lines.split(b"\n")[:-1]]
     node = "AQAAAAAAAAAAAAAAAAAAAAAAAAA="
     assert objects == [
-        {"kind": "drop", "node": node, "incarnation": 1, "sequence": n, "stamp": [5, n], "reason": "a\nb", "count": 3}
+        {"kind": "drop", "node": node, "incarnation": 1, "sequence": n, "stamp": [5, n], "payload": "a\nb", "count": 3}
         for n in (1, 2)
     ]
 
@@ -127,9 +127,9 @@ def test_a_line_is_one_flat_object(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [b'{"kind":"start","node', b'{"kind":"start"}\n', b"[]\n", b'{"kind":"\xff"}\n'])
 def test_a_damaged_segment_is_named(tmp_path: Path, damage: bytes) -> None:
     """The error names file and line, and what to do."""
-    path = tmp_path / "0123456789-1-000000000001.v2.ndjson"
+    path = tmp_path / "0123456789-1-000000000001.v3.ndjson"
     path.write_bytes(encode_records([Record(Kind.START, NODE.id, 1, 1, Stamp(1, 0))]) + damage)
-    with pytest.raises(SegmentDamaged, match=r"0001\.v2\.ndjson, line 2: .*leave this file out"):
+    with pytest.raises(SegmentDamaged, match=r"0001\.v3\.ndjson, line 2: .*leave this file out"):
         list(read_segments(tmp_path))
 
 
@@ -139,11 +139,11 @@ async def test_segments_are_read_in_the_order_of_writing(tmp_path: Path) -> None
         tracer = Tracer(tmp_path / str(incarnation), incarnation, records_max=2)
         tracer.write(5)
         await tracer.writer.flush()
-    for foreign in (".0100000000-9-000000000009.v2.ndjson", "notes.ndjson", "0100000000-9-000000000009.json"):
+    for foreign in (".0100000000-9-000000000009.v3.ndjson", "notes.ndjson", "0100000000-9-000000000009.json"):
         (tmp_path / foreign).write_text("no record")
     found = [(record.incarnation, record.sequence) for record in read_segments(tmp_path)]
     assert found == [(incarnation, n) for incarnation in (9, 10) for n in range(1, 6)]
-    assert names(tmp_path / "9") == [f"0100000000-9-00000000000{n}.v2.ndjson" for n in (1, 3, 5)]
+    assert names(tmp_path / "9") == [f"0100000000-9-00000000000{n}.v3.ndjson" for n in (1, 3, 5)]
 
 
 # When
@@ -230,7 +230,7 @@ async def test_no_half_file_is_ever_seen(tmp_path: Path, monkeypatch: pytest.Mon
     tracer = Tracer(tmp_path)
     tracer.write(5)
     await tracer.writer.flush()
-    draft, whole = [".0100000000-1-000000000001.v2.ndjson"], [1, 2, 3, 4, 5]
+    draft, whole = [".0100000000-1-000000000001.v3.ndjson"], [1, 2, 3, 4, 5]
     assert seen == [
         ("open", [], []),
         ("fsync", [], draft),
@@ -253,7 +253,7 @@ def test_a_kill_loses_at_most_the_open_batch(tmp_path: Path) -> None:
         found = [record.sequence for record in read_segments(tmp_path) if record.incarnation == incarnation]
         assert found == list(range(1, len(found) + 1))
         assert len(found) >= durable
-    (tmp_path / ".0100000000-4-000000000777.v2.ndjson").touch()
+    (tmp_path / ".0100000000-4-000000000777.v3.ndjson").touch()
     before = sequences(tmp_path)
     Tracer(tmp_path, incarnation=5)
     assert not [name for name in names(tmp_path) if name.startswith(".")]
@@ -295,14 +295,14 @@ async def test_the_oldest_segments_are_discarded_and_told(tmp_path: Path) -> Non
 
     Other nodes' segments are not touched, and telling of it never makes the trace larger than it may be.
     """
-    stranger = tmp_path / "ffffffffff-1-000000000001.v2.ndjson"
+    stranger = tmp_path / "ffffffffff-1-000000000001.v3.ndjson"
     stranger.write_bytes(bytes(2 * KIB * KIB))
     old = Tracer(tmp_path)
-    old.write(500, reason="x" * KIB)
+    old.write(500, payload="x" * KIB)
     await old.writer.close()
     tracer = Tracer(tmp_path, incarnation=2, records_max=50, bytes_max=KIB * KIB)
     for _ in range(40):
-        tracer.write(50, reason="x" * KIB)
+        tracer.write(50, payload="x" * KIB)
         await tracer.writer.flush()
         mine = [path.stat().st_size for path in tmp_path.glob("0100000000-*")]
         assert sum(mine) <= KIB * KIB
@@ -322,7 +322,7 @@ async def test_the_oldest_segments_are_discarded_and_told(tmp_path: Path) -> Non
 def put_small_segments(directory: Path, count: int) -> None:
     """Segments of an earlier process, of one record and one block of the disk each."""
     for n in range(count):
-        (directory / f"0100000000-1-{n:012d}.v2.ndjson").write_text("{}\n")
+        (directory / f"0100000000-1-{n:012d}.v3.ndjson").write_text("{}\n")
 
 
 async def test_discarding_ends(tmp_path: Path) -> None:

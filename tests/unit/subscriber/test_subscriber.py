@@ -19,6 +19,7 @@ from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Declare, Deliver, Delivered, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.overlay.election import Election
 from p2psub.parcels.sealer import Sealer
@@ -233,7 +234,7 @@ def test_full_channel_turns_at_most_once_into_a_gap() -> None:
     subscriber.core.consumed(ConsumedCommand(ID, 1))
     subscriber.deliver(straight[3])
     assert subscriber.handed_over() == [1, 4]
-    assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 2, "channel_full")]
+    assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 2, Reason.CHANNEL_FULL)]
 
 
 def test_single_event_without_promise_comes_from_the_super_node_alone() -> None:
@@ -255,7 +256,7 @@ def test_gap_is_told_as_soon_as_there_is_room() -> None:
     for n in (1, 2):
         subscriber.deliver(event_of("x", n, guarantee=Guarantee.AT_MOST_ONCE))
     subscriber.core.consumed(ConsumedCommand(ID, 1))
-    assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 1, "channel_full")]
+    assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 1, Reason.CHANNEL_FULL)]
 
 
 def test_overflow_at_an_owner_is_told_once_per_lost_event() -> None:

@@ -29,6 +29,7 @@ from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message, casts, cluster, cube, pubsub, ring
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.places import Entry, Table, TableVersion
+from p2psub.model.reasons import SplitRefusal
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, SIGNATURE_BYTES, Signature
 from p2psub.owner.parcels import PARCEL_BYTES_MAX, weight_of_want
@@ -94,7 +95,7 @@ LARGEST: list[Message] = [
     cube.VectorOffer(VECTOR),
     cube.ChangeBatch(CHANGES, VECTOR, True),
     cube.SplitGrant(NAME, PREFIX, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
-    cube.SplitRefused("x" * 100, ENTRIES),
+    cube.SplitRefused(SplitRefusal.PROMISED_TO_ANOTHER, ENTRIES),
     cube.Filled(NAME, ENTRIES[0], VECTOR),
     casts.ChangeCast(CAST, PREFIX, casts.ChangePayload(CHANGE), 1),
     casts.EventCast(CAST, PREFIX, casts.EventPayload(TIMED, ((NAME, PREFIX, SUBS),), MISSED), 1),

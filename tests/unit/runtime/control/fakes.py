@@ -26,6 +26,7 @@ from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId, digest_of
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.places import TableVersion
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.status import LifeStage, NodeStatus, Role
 from p2psub.runtime.items import Item, Notification
@@ -166,7 +167,7 @@ class FakeAdvertisement:
         return self.verdict
 
 
-WHY_NOT = {"withheld": "not_authorized", "crowded": "outbox_full"}
+WHY_NOT = {"withheld": Reason.NOT_AUTHORIZED, "crowded": Reason.OUTBOX_FULL}
 """By the beginning of its topic, why the overlay does not take an event."""
 
 

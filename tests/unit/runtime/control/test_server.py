@@ -20,6 +20,7 @@ from p2psub.errors import ConfigError
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON
 from p2psub.runtime.control.server import CONNECTIONS_MAX, http_config, serve_control
 from p2psub.runtime.items import Gap, Notification
@@ -110,7 +111,7 @@ async def test_a_stream_tells_verdicts_events_and_gaps(tmp_path: Path) -> None:
                 "guarantee": "effectively_once",
             }
         }
-        subscription.put(Gap(7, "spool_full"))
+        subscription.put(Gap(7, Reason.SPOOL_FULL))
         assert await lines.next() == {"gap": {"count": 7, "reason": "spool_full"}}
         subscription.put(SubscribeVerdict(subscription.id, VerdictStatus.STABLE))
         assert (await lines.next())["verdict"]["status"] == "stable"
