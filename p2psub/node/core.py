@@ -156,8 +156,6 @@ class NodeCore:
         if ("cluster",) in membership:
             name, epoch = cast("tuple[ClusterId, Any]", membership["cluster",])
             cores.election.recover(name, epoch)
-            cores.enter_cluster(name)
-            cores.ring.cluster = name
             # Whoever belonged to no cluster begins as a newcomer.
             cores.cube.recover(cast("Any", disk.get(DIRECTORY_NAMESPACE, {})).values())
             cores.cold_start.table = cast("Table | None", membership.get(("table",)))

@@ -10,7 +10,7 @@ from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
 from p2psub.config import NodeConfig
-from p2psub.model.ids import ClusterId, Contact, NodeId
+from p2psub.model.ids import Contact, NodeId
 from p2psub.model.places import Table
 from p2psub.model.step import Step
 from p2psub.node.egress import Egress
@@ -74,10 +74,6 @@ class Cores:
     sampler: TraceSampler
     denials: Denials
 
-    def enter_cluster(self, cluster: ClusterId) -> None:
-        """Everything a member holds belongs to one cluster."""
-        self.owed_events.cluster = self.matchmaker.cluster = self.shards.cluster = cluster
-
     def adopt_table(self, table: Table) -> bool:
         """Obey a table of our super-node's, if we hold the index for it.
 
@@ -105,9 +101,9 @@ def assemble(
 ) -> Cores:
     """Make the cores of a node that has just started; `source` hears of deny lists first."""
     liveness, directory = Liveness(step, config.liveness), Directory()
-    ring = Ring(step, config.ring, liveness)
-    lookups = Lookups(step, config.ring, ring)
     election, cold_start = Election(step, config.cluster), ColdStart(step)
+    ring = Ring(step, config.ring, liveness, election)
+    lookups = Lookups(step, config.ring, ring)
     changes = ChangeSet(step, config.pubsub.shards)
     arc_lease = ArcLease(step, config.cluster, config.tick_us)
     cube = Hypercube(step, config.cube, directory, election, liveness, changes.as_vector)
@@ -129,11 +125,20 @@ def assemble(
     sealer = Sealer(security.notary)
     topic_owner = TopicOwner(step, config.pubsub, arc_lease, election, permits, sealer, office.find)
     match_index = MatchIndex(step, config.pubsub, arc_lease, election, policy, topic_owner.replay)
-    shards = EmptyShards(step, config.pubsub, arc_lease, match_index)
-    topic_owner.matchmaker = Matchmaker(step, config.pubsub, arc_lease, match_index, shards, topic_owner.store)
+    shards = EmptyShards(step, config.pubsub, arc_lease, election, match_index)
+    topic_owner.matchmaker = Matchmaker(
+        step, config.pubsub, arc_lease, election, match_index, shards, topic_owner.store
+    )
     holders = config.ring.successors + 1
     topic_owner.owed_events = OwedEvents(
-        step, config.pubsub, arc_lease, holders, topic_owner.is_finished, topic_owner.finish, topic_owner.copied
+        step,
+        config.pubsub,
+        arc_lease,
+        election,
+        holders,
+        topic_owner.is_finished,
+        topic_owner.finish,
+        topic_owner.copied,
     )
     declarations = Declarations(step, config.pubsub, election)
     advertisements = Advertisements(step, declarations)
@@ -142,6 +147,7 @@ def assemble(
         step,
         config.pubsub,
         arc_lease,
+        election,
         permits,
         match_index,
         shards,

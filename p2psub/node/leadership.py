@@ -82,9 +82,8 @@ class Leadership:
         self._office.end()
         cores.cube.take_seat(is_founding)
         cores.election.lead(cluster)
-        cores.enter_cluster(cluster)
         if not cores.ring.is_joined:
-            cores.ring.found(cluster)
+            cores.ring.found()
         if table is not None:
             # Members seen in the term before count in ours, though we may not know them all.
             seen_min = max(seen_min, table.seen)
@@ -210,7 +209,7 @@ class Leadership:
         cores = self._cores
         small = term.roster.small_ring(cores.config.ring.successors)
         if small:
-            cores.ring.take_small_list(term.id.cluster, small)
+            cores.ring.take_small_list(small)
         elif cores.ring.is_small:
             cores.ring.outgrow_small()
 

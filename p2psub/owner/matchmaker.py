@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from p2psub.config import PubSubConfig
 from p2psub.model.changes import Vector
 from p2psub.model.content import Timed
-from p2psub.model.ids import ClusterId, Contact, EventId
+from p2psub.model.ids import Contact, EventId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
 from p2psub.model.step import Step
 from p2psub.model.vectors import lowest_common
+from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.empty_shards import EmptyShards
 from p2psub.owner.match_index import MatchIndex
@@ -46,6 +47,7 @@ class Matchmaker:
         step: Step,
         config: PubSubConfig,
         arc_lease: ArcLease,
+        election: Election,
         match_index: MatchIndex,
         shards: EmptyShards,
         matched: Callable[[Gathering], None],
@@ -53,11 +55,11 @@ class Matchmaker:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
+        self._election = election
         self._match_index = match_index
         self._shards = shards
         self._matched = matched
         self._gathering: dict[EventId, Gathering] = {}
-        self.cluster: ClusterId | None = None
 
     def __contains__(self, event: EventId) -> bool:
         return event in self._gathering
@@ -76,11 +78,11 @@ class Matchmaker:
 
     def _ask(self, gathering: Gathering, shard: int) -> None:
         key, event = self._match_index.shard_key(shard), gathering.timed.event
-        owner = self._arc_lease.owner_of(key)
+        owner, cluster = self._arc_lease.owner_of(key), self._election.cluster
         if self._arc_lease.serves(key):
             self._take(gathering, shard, self._match_index.match(key, event), self._arc_lease.claims)
-        elif owner is not None and self.cluster is not None:
-            self._step.send(owner, MatchRequest(self.cluster, shard, event))
+        elif owner is not None and cluster is not None:
+            self._step.send(owner, MatchRequest(cluster, shard, event))
 
     def _take(self, gathering: Gathering, shard: int, matches: list[Obligation], claims: Vector) -> None:
         gathering.shards.pop(shard, None)
@@ -96,7 +98,7 @@ class Matchmaker:
         if not 0 <= ask.shard < self._config.shards:
             return
         key = self._match_index.shard_key(ask.shard)
-        if ask.cluster != self.cluster or not self._arc_lease.serves(key):
+        if ask.cluster != self._election.cluster or not self._arc_lease.serves(key):
             return
         matches = tuple(self._match_index.match(key, ask.event))
         is_empty = not matches and self._match_index.lease_empty(ask.shard)

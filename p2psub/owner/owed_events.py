@@ -15,13 +15,14 @@ import msgspec
 
 from p2psub.config import PubSubConfig
 from p2psub.model.batches import batches_of
-from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
+from p2psub.model.ids import Contact, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, OwedEventId, StoreCopy
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 
 OWED_EVENT_NAMESPACE: Final = "owed_event"
@@ -89,6 +90,7 @@ class OwedEvents:
         step: Step,
         config: PubSubConfig,
         arc_lease: ArcLease,
+        election: Election,
         holders: int,
         is_finished: Callable[[OwedEventId], bool],
         finish: Callable[[HeldEvent], None],
@@ -97,6 +99,7 @@ class OwedEvents:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
+        self._election = election
         self._holders = holders
         self._is_finished = is_finished
         self._finish = finish
@@ -105,7 +108,6 @@ class OwedEvents:
         self._released: dict[NodeId, tuple[Contact, list[OwedEventId]]] = {}
         self.held: dict[OwedEventId, HeldEvent] = {}
         self._by_event: dict[EventId, dict[OwedEventId, None]] = {}
-        self.cluster: ClusterId | None = None
 
     def recover(self, owed_events: Iterable[OwedEvent]) -> None:
         """After a restart: what was durable is still held."""
@@ -150,7 +152,7 @@ class OwedEvents:
             self._step.record(
                 Kind.STORE,
                 event=event.id,
-                cluster=self.cluster,
+                cluster=self._election.cluster,
                 vector=owed_event.vector,
                 matched=owed_event.matched,
                 published=event,
@@ -174,7 +176,8 @@ class OwedEvents:
         return [c for c in holders if c.id not in held.held_by and c.id != self._step.me.id]
 
     def _ask(self, contact: Contact, several: list[HeldEvent]) -> None:
-        if self.cluster is not None:
+        cluster = self._election.cluster
+        if cluster is not None:
             for held in several:
                 if held.asked is not None:
                     held.asked[contact.id] = None
@@ -183,7 +186,7 @@ class OwedEvents:
                 [owed_events] if len(owed_events) == 1 else batches_of(owed_events, _bytes_of, _OWED_EVENTS_PER_MESSAGE)
             )
             for batch in batches:
-                self._step.send(contact, StoreCopy(self.cluster, tuple(batch)))
+                self._step.send(contact, StoreCopy(cluster, tuple(batch)))
 
     def _aged(self, held: HeldEvent) -> OwedEvent:
         """The owed event as it stands: older, and owing only what is still owed."""
@@ -195,7 +198,7 @@ class OwedEvents:
 
     def on_store_copy(self, peer: Contact, keep: StoreCopy) -> None:
         """Hold what we do not hold yet; what we know to be discharged needs no copy."""
-        if keep.cluster != self.cluster:
+        if keep.cluster != self._election.cluster:
             return
         taken: list[OwedEventId] = []
         finished: list[OwedEventId] = []
@@ -252,7 +255,7 @@ class OwedEvents:
 
     def on_discharged(self, _: Contact, discharged: Discharged) -> None:
         """An owner before us settled it: if it is ours now, others may hold it too and must hear of it."""
-        for id_ in discharged.owed_events if discharged.cluster == self.cluster else ():
+        for id_ in discharged.owed_events if discharged.cluster == self._election.cluster else ():
             held = self.held.get(id_)
             if held is not None and self._arc_lease.is_mine(held.key):
                 self._finish(held)
@@ -282,10 +285,11 @@ class OwedEvents:
             self._ask(contact, several)
 
     def _tell_discharged(self) -> None:
-        for contact, ids in self._released.values():
-            for i in range(0, len(ids), _IDS_PER_MESSAGE):
-                if self.cluster is not None:
-                    self._step.send(contact, Discharged(self.cluster, tuple(ids[i : i + _IDS_PER_MESSAGE])))
+        cluster = self._election.cluster
+        if cluster is not None:
+            for contact, ids in self._released.values():
+                for i in range(0, len(ids), _IDS_PER_MESSAGE):
+                    self._step.send(contact, Discharged(cluster, tuple(ids[i : i + _IDS_PER_MESSAGE])))
         self._released.clear()
 
     def _due(self, held: HeldEvent) -> list[Contact]:

@@ -24,6 +24,7 @@ from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.seals import BATCH_MAX, Leaf
 from p2psub.model.step import Step
+from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.empty_shards import EmptyShards
 from p2psub.owner.match_index import MatchIndex
@@ -53,6 +54,7 @@ class Parcels:
         step: Step,
         config: PubSubConfig,
         arc_lease: ArcLease,
+        election: Election,
         permits: Permits,
         match_index: MatchIndex,
         shards: EmptyShards,
@@ -65,6 +67,7 @@ class Parcels:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
+        self._election = election
         self._permits = permits
         self._match_index = match_index
         self._shards = shards
@@ -159,12 +162,12 @@ class Parcels:
                 self._send_to_shard(shard, shipment.part(taken), shipment.leaves)
 
     def _send_to_shard(self, shard: int, parcel: Parcel, leaves: tuple[Leaf, ...]) -> None:
-        owner = self._arc_lease.owner_of(self._match_index.shard_key(shard))
-        if owner is None or owner.id == self._step.me.id or self._shards.cluster is None:
+        owner, cluster = self._arc_lease.owner_of(self._match_index.shard_key(shard)), self._election.cluster
+        if owner is None or owner.id == self._step.me.id or cluster is None:
             self._drop(Reason.SHARD_UNREACHABLE, len(parcel.events))
             return
         self._shards.ask(shard)
-        self._step.send(owner, ParcelToShard(self._shards.cluster, shard, parcel, leaves))
+        self._step.send(owner, ParcelToShard(cluster, shard, parcel, leaves))
 
     def on_parcel_to_shard(self, peer: Contact, stream: ParcelToShard) -> None:
         """Pass events on to whoever wants them in a shard of ours."""
@@ -174,7 +177,7 @@ class Parcels:
             self._drop(Reason.FOREIGN_EVENT, len(events), peer)
             return
         key = self._match_index.shard_key(shard)
-        if stream.cluster != self._shards.cluster or not self._arc_lease.serves(key):
+        if stream.cluster != self._election.cluster or not self._arc_lease.serves(key):
             self._drop(Reason.NOT_OWNER, len(events), peer)
         elif self._is_new(parcel, peer, shard):
             wanted, indexes = Wanted(), list(range(len(events)))

@@ -231,7 +231,6 @@ def member_at(
     """A member of the cluster that the node at 1 rules, with a running lease on its arc of a table."""
     cores = cores_at(place, policy, config, notary)
     cores.election.follow(CLUSTER, table.version.epoch, at(1))
-    cores.enter_cluster(CLUSTER)
     give_index(cores, table, changes)
     forget(cores.step)
     return cores

@@ -104,7 +104,7 @@ def test_shard_is_asked_about_once_a_tick() -> None:
 def test_nobody_is_asked_by_who_is_in_no_cluster() -> None:
     """There is no table that names an owner, or no cluster whose shards are meant."""
     asking = Asking()
-    asking.core.cluster = None
+    asking.cores.election.cluster = None
     assert asking.ask() == []
 
 

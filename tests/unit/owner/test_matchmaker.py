@@ -45,9 +45,14 @@ class Asking:
         self.done: list[Gathering] = []
         cores = self.cores
         self.core = Matchmaker(
-            self.step, CONFIG.pubsub, cores.arc_lease, cores.match_index, cores.shards, matched=self.done.append
+            self.step,
+            CONFIG.pubsub,
+            cores.arc_lease,
+            cores.election,
+            cores.match_index,
+            cores.shards,
+            matched=self.done.append,
         )
-        self.core.cluster = CLUSTER
 
     def gather(self, event: Event) -> list[int]:
         """Start, and say which shards were asked."""
