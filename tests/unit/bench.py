@@ -215,7 +215,7 @@ def give_index(cores: Cores, table: Table, changes: Iterable[Change] = ()) -> No
     start = table.arc_start_of(cores.step.me.id)
     assert start is not None
     transfer = IndexTransfer(CLUSTER, table.version, start, 1, 0, 1, tuple(changes))
-    cores.match_index.on_index_transfer(at(1), transfer)
+    cores.owner.match_index.on_index_transfer(at(1), transfer)
     assert cores.adopt_table(table)
     cores.arc_lease.renew(cores.step.now, None)
 
