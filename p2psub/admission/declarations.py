@@ -1,8 +1,11 @@
-"""A peer's own declarations: told to its super-node again and again, until there is a verdict on them."""
+"""A peer's own declarations: asked of its super-node again and again, until there is a verdict on them.
+
+They live in admission, below the rooms of both askers: a subscriber's subscriptions and a publisher's advertisements
+are numbered in one line, asked for in the same way and judged in the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -15,16 +18,12 @@ from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 
-Judged = Callable[[Verdict], None]
-"""Told of every new status."""
-
 
 @dataclass(slots=True)
 class Declared:
     """One declaration of this process."""
 
     record: Declaration
-    judged: Judged
     status: VerdictStatus | None = None
     asked_tick: int = 0
     is_announced: bool = False
@@ -42,7 +41,7 @@ class Declared:
 
     @property
     def is_closed(self) -> bool:
-        """Refused, or over: nobody asks for it any more."""
+        """Refused, or over: it is not asked for any more."""
         return self.status is VerdictStatus.REFUSED or self.is_over
 
 
@@ -66,9 +65,9 @@ class Declarations:
         self._sequence += 1
         return SubscriptionId(self._step.me.id, self._step.incarnation, self._sequence)
 
-    def declare(self, record: Declaration, judged: Judged) -> Declared:
+    def declare(self, record: Declaration) -> Declared:
         """Ask for a record."""
-        declared = self._declared[record.id] = Declared(record, judged)
+        declared = self._declared[record.id] = Declared(record)
         self._ask(declared)
         return declared
 
@@ -93,23 +92,23 @@ class Declarations:
             else:
                 self._step.send(super_node, Declare(declared.record))
 
-    def on_verdict(self, _: Contact, verdict: Verdict) -> None:
+    def on_verdict(self, _: Contact, verdict: Verdict) -> bool:
+        """Take the super-node's word; True if a declaration has a new status by it."""
         declared = self._declared.get(verdict.id)
         if declared is None or verdict.version < declared.record.version:
-            return
+            return False
         if verdict.version > declared.record.version:
             if verdict.status is not VerdictStatus.REFUSED or declared.is_closed:
-                return
+                return False
             # Our lease ran out while we were cut off, and the record was ended. Still meant: go above it.
             declared.record = msgspec.structs.replace(declared.record, version=verdict.version)
             self._renew(declared, declared.record.state)
-            return
+            return False
         if declared.is_announced:
-            return
+            return False
         declared.is_announced = verdict.status is not VerdictStatus.ACCEPTED
-        if verdict.status is not declared.status:
-            declared.status = verdict.status
-            declared.judged(verdict)
+        is_new, declared.status = verdict.status is not declared.status, verdict.status
+        return is_new
 
     def tick(self) -> None:
         """Ask again for what is not stable everywhere; forget what has ended everywhere."""

@@ -1,31 +1,21 @@
 """Casts at one super-node: requests go down, answers merge on the way up, custody bridges the wait for them.
 
-A cast is content-blind: what to do locally and how to merge answers is handed in. A repeated request is answered from
+A cast knows no content: what it must know of its payload it asks the payload, and what the payload means to our own
+cluster is handed in. A repeated request is answered from
 memory or joined to the open one, so repeating is harmless. Every half has one slot: the first answer fills it.
 An answer that is quick needs no custody before it: only what is still open at the next tick is acknowledged so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
 from p2psub.casts import spread
 from p2psub.config import CubeConfig
-from p2psub.model.content import Guarantee
 from p2psub.model.graycode import WHOLE, Prefix
 from p2psub.model.ids import CastId, Contact, NodeId
-from p2psub.model.messages.casts import (
-    Answer,
-    CastRefused,
-    ChangeCast,
-    ChangePayload,
-    ChangeSummary,
-    Custody,
-    EventCast,
-    EventPayload,
-    EventSummary,
-)
+from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, Custody, Summary
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
@@ -33,12 +23,34 @@ from p2psub.overlay.directory import Directory
 from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
 
-Payload = ChangePayload | EventPayload
-Summary = ChangeSummary | EventSummary
+
+class Payload(Protocol):
+    """What a cast carries; all that a cast knows of it."""
+
+    @property
+    def wants_answer(self) -> bool:
+        """Whether the root waits for answers; otherwise every message is said once."""
+        ...
+
+    def restrict(self, half: Prefix) -> Payload | None:
+        """The part of it that concerns a half; None if it concerns no cluster there."""
+        ...
+
+    def has_part_in(self, prefix: Prefix) -> bool:
+        """Whether it concerns the cluster that owns `prefix`."""
+        ...
+
+    def merge(self, summaries: Iterable[Summary]) -> Summary:
+        """One summary out of those of the parts; out of none, the empty one."""
+        ...
+
+    def request(self, id_: CastId, subcube: Prefix, hops: int) -> CastRequest:
+        """The message that asks its receiver to cover a subcube with it."""
+        ...
 
 
 class Local(Protocol):
-    """What a cast means to this cluster; `answer_locally` is called in its own time."""
+    """What a payload means to this cluster; `answer_locally` is called in its own time."""
 
     def take(self, cast: CastId, payload: Payload, part: Prefix) -> None: ...
 
@@ -127,7 +139,7 @@ class Casts:
         self._step.record(Kind.CAST, cast=id_, payload=type(payload).__name__)
         own = self._cube.place
         if own is None:
-            done(_merge(payload, []), False)
+            done(payload.merge(()), False)
         else:
             cast = _OpenCast(id_, WHOLE, payload, 0, self._step.tick)
             cast.done = done
@@ -140,12 +152,10 @@ class Casts:
             open_cast.local = summary
             self._finish_if_whole(open_cast)
 
-    def progress(self, cast: CastId) -> Summary:
-        """What is known so far of a cast that we started."""
+    def progress(self, cast: CastId) -> Summary | None:
+        """What is known so far of a cast that we started; None if it is over."""
         open_cast = self._open.get((cast, WHOLE))
-        if open_cast is None:
-            return ChangeSummary((), 0, 0, 0)
-        return self._summary(open_cast)
+        return None if open_cast is None else self._summary(open_cast)
 
     def abandon(self) -> None:
         """The term ends: super-nodes that wait for us must ask our successor."""
@@ -154,7 +164,7 @@ class Casts:
                 self._step.send(parent, CastRefused(cast.id, cast.subcube, self._directory.entries()))
         self._waiting_locally.clear()
 
-    def on_cast(self, peer: Contact, asked: ChangeCast | EventCast) -> None:
+    def on_cast(self, peer: Contact, asked: CastRequest) -> None:
         name = (asked.id, asked.subcube)
         own = self._cube.place
         if own is None or not spread.is_mine(own, asked.subcube):
@@ -169,7 +179,7 @@ class Casts:
         elif name in self._open:
             self._open[name].parents[peer.id] = peer
             self._step.send(peer, Custody(*name))
-        elif is_new or _wants_answer(asked.payload):
+        elif is_new or asked.payload.wants_answer:
             # An old request that we could not complete then is tried again.
             cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._step.tick)
             cast.parents[peer.id] = peer
@@ -186,15 +196,15 @@ class Casts:
             # The founder of our other half cannot answer yet for itself: we hand on, and answer for both.
             self._hand_on(cast, filling.prefix)
         part = own if own.startswith(cast.subcube) else cast.subcube
-        if _has_local_part(cast.payload, part):
+        if cast.payload.has_part_in(part):
             self._waiting_locally.setdefault(cast.id, []).append(cast)
             self._local.take(cast.id, cast.payload, part)
         else:
-            cast.local = _merge(cast.payload, [])
+            cast.local = cast.payload.merge(())
         self._finish_if_whole(cast)
 
     def _hand_on(self, cast: _OpenCast, half: Prefix) -> None:
-        payload = _restricted(cast.payload, half)
+        payload = cast.payload.restrict(half)
         if payload is not None:
             cast.halves[half] = _Half(payload)
             self._with_half[cast.id, half] = cast
@@ -208,12 +218,9 @@ class Casts:
         if receiver is None:
             return
         self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, tries=slot.tries)
-        if isinstance(slot.payload, ChangePayload):
-            self._step.send(receiver, ChangeCast(cast.id, half, slot.payload, cast.hops + 1))
-        else:
-            self._step.send(receiver, EventCast(cast.id, half, slot.payload, cast.hops + 1))
-            if not _wants_answer(slot.payload):
-                slot.summary = EventSummary(())
+        self._step.send(receiver, slot.payload.request(cast.id, half, cast.hops + 1))
+        if not slot.payload.wants_answer:
+            slot.summary = slot.payload.merge(())
 
     def _receiver(self, half: Prefix, tries: int) -> Contact | None:
         """The neighbour across that dimension first; then everybody else there, in turn."""
@@ -276,7 +283,7 @@ class Casts:
             others = [other for other in self._waiting_locally.pop(cast.id, ()) if other is not cast]
             self._waiting_locally.update({cast.id: others} if others else {})
         summary = self._summary(cast)
-        if is_whole and _wants_answer(cast.payload):
+        if is_whole and cast.payload.wants_answer:
             self._answered[cast.id, cast.subcube] = (self._step.tick, summary)
             for parent in cast.parents.values():
                 self._step.send(parent, Answer(cast.id, cast.subcube, summary))
@@ -285,7 +292,7 @@ class Casts:
 
     def _summary(self, cast: _OpenCast) -> Summary:
         parts = [cast.local, *(half.summary for half in cast.halves.values())]
-        return _merge(cast.payload, [part for part in parts if part is not None])
+        return cast.payload.merge([part for part in parts if part is not None])
 
     # Time
 
@@ -323,7 +330,7 @@ class Casts:
 
     def _take_custody(self, cast: _OpenCast) -> None:
         cast.is_in_custody = True
-        if _wants_answer(cast.payload):
+        if cast.payload.wants_answer:
             for parent in cast.parents.values():
                 self._step.send(parent, Custody(cast.id, cast.subcube))
 
@@ -331,36 +338,3 @@ class Casts:
         if slot.in_custody and slot.holder is not None:
             return self._liveness.is_dead(slot.holder.id)
         return self._step.tick - slot.sent_tick >= self._config.custody_ticks * min(slot.tries, BACKOFF_MAX)
-
-
-def _wants_answer(payload: Payload) -> bool:
-    if isinstance(payload, ChangePayload):
-        return True
-    return payload.timed.event.guarantee is Guarantee.EFFECTIVELY_ONCE
-
-
-def _restricted(payload: Payload, half: Prefix) -> Payload | None:
-    """The part of a payload that concerns `half`; None if it concerns nobody there."""
-    if isinstance(payload, ChangePayload):
-        return payload
-    targets = [target for target in payload.targets if spread.enters(half, target[1])]
-    if len(targets) == len(payload.targets):
-        return payload
-    return EventPayload(payload.timed, tuple(targets), payload.missed) if targets else None
-
-
-def _has_local_part(payload: Payload, part: Prefix) -> bool:
-    return isinstance(payload, ChangePayload) or any(spread.enters(part, target[1]) for target in payload.targets)
-
-
-def _merge(payload: Payload, parts: list[Summary]) -> Summary:
-    """One summary out of those of the parts."""
-    if isinstance(payload, ChangePayload):
-        votes = [part for part in parts if isinstance(part, ChangeSummary)]
-        return ChangeSummary(
-            covered=tuple(prefix for vote in votes for prefix in vote.covered),
-            granted=sum(vote.granted for vote in votes),
-            refused=sum(vote.refused for vote in votes),
-            retained=sum(vote.retained for vote in votes),
-        )
-    return EventSummary(tuple(o for part in parts if isinstance(part, EventSummary) for o in part.outcomes))

@@ -28,8 +28,3 @@ def neighbour(own: Prefix, dimension: int, prefixes: tuple[Prefix, ...]) -> Pref
 def is_mine(own: Prefix, subcube: Prefix) -> bool:
     """Whether the owner of `own` may take a cast for `subcube` at all."""
     return overlaps(own, subcube)
-
-
-def enters(half: Prefix, target: Prefix) -> bool:
-    """Whether a multicast to `target` must enter `half`."""
-    return overlaps(half, target)

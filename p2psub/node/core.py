@@ -81,7 +81,7 @@ class NodeCore:
 
     def _make_handlers(self) -> dict[type[Message], Handler]:
         cores, joiner, membership = self._cores, self._roles.joiner, self._roles.membership
-        leadership = self._roles.leadership
+        leadership, owner, publisher = self._roles.leadership, cores.owner, cores.publisher
         return {
             liveness.Ping: cores.liveness.on_ping,
             liveness.Pong: cores.liveness.on_pong,
@@ -99,9 +99,9 @@ class NodeCore:
             cluster.Takeover: membership.on_takeover,
             cluster.ReplicateChanges: membership.on_replicate_changes,
             cluster.ChangesReplicated: self._in_term(Term.on_changes_replicated),
-            cluster.IndexTransfer: cores.match_index.on_index_transfer,
+            cluster.IndexTransfer: owner.match_index.on_index_transfer,
             cluster.IndexStored: leadership.on_index_stored,
-            cluster.StoreChange: cores.match_index.on_store_change,
+            cluster.StoreChange: owner.on_store_change,
             cluster.ChangeStored: self._in_term(Term.on_change_stored),
             cube.CubeHeartbeat: leadership.on_cube_heartbeat,
             cube.DirectoryRequest: cores.cube.on_directory_request,
@@ -118,24 +118,24 @@ class NodeCore:
             casts.Answer: leadership.on_answer,
             casts.CastRefused: leadership.on_cast_refused,
             pubsub.Declare: self._in_term(Term.on_declare),
-            pubsub.Verdict: cores.declarations.on_verdict,
-            pubsub.Publish: cores.topic_owner.on_publish,
-            pubsub.Acknowledge: cores.outbox.on_acknowledge,
-            pubsub.NotOwner: cores.outbox.on_not_owner,
-            pubsub.StoreCopy: cores.owed_events.on_store_copy,
-            pubsub.CopyStored: cores.owed_events.on_copy_stored,
-            pubsub.Discharged: cores.owed_events.on_discharged,
-            pubsub.MatchRequest: cores.matchmaker.on_match_request,
-            pubsub.MatchResponse: cores.matchmaker.on_match_response,
+            pubsub.Verdict: self._on_verdict,
+            pubsub.Publish: owner.on_publish,
+            pubsub.Acknowledge: publisher.on_acknowledge,
+            pubsub.NotOwner: publisher.on_not_owner,
+            pubsub.StoreCopy: owner.on_store_copy,
+            pubsub.CopyStored: owner.on_copy_stored,
+            pubsub.Discharged: owner.owed_events.on_discharged,
+            pubsub.MatchRequest: owner.matchmaker.on_match_request,
+            pubsub.MatchResponse: owner.on_match_response,
             pubsub.Route: self._in_term(lambda term, peer, route: term.routing.on_route(peer, route)),
-            pubsub.Routed: cores.topic_owner.on_routed,
+            pubsub.Routed: owner.on_routed,
             pubsub.Deliver: cores.subscriber.on_deliver,
             pubsub.Delivered: self._on_delivered,
-            pubsub.ParcelToOwner: cores.parcels.on_parcel_to_owner,
-            pubsub.ParcelToShard: cores.parcels.on_parcel_to_shard,
-            pubsub.ParcelToSubscriber: cores.parcels.on_parcel_to_subscriber,
-            pubsub.ShardRequest: cores.shards.on_shard_request,
-            pubsub.ShardEmpty: cores.shards.on_shard_empty,
+            pubsub.ParcelToOwner: owner.parcels.on_parcel_to_owner,
+            pubsub.ParcelToShard: owner.parcels.on_parcel_to_shard,
+            pubsub.ParcelToSubscriber: cores.subscriber.on_parcel_to_subscriber,
+            pubsub.ShardRequest: owner.shards.on_shard_request,
+            pubsub.ShardEmpty: owner.shards.on_shard_empty,
             DenyOffer: cores.denials.on_offer,
             DenyResponse: cores.denials.on_deny_response,
         }
@@ -156,14 +156,12 @@ class NodeCore:
         if ("cluster",) in membership:
             name, epoch = cast("tuple[ClusterId, Any]", membership["cluster",])
             cores.election.recover(name, epoch)
-            cores.enter_cluster(name)
-            cores.ring.cluster = name
             # Whoever belonged to no cluster begins as a newcomer.
             cores.cube.recover(cast("Any", disk.get(DIRECTORY_NAMESPACE, {})).values())
             cores.cold_start.table = cast("Table | None", membership.get(("table",)))
         cores.ring.remember(*cast("tuple[Contact, ...]", membership.get(("contacts",), ())))
         cores.changes.recover(cast("Any", disk.get(CHANGE_NAMESPACE, {})).values())
-        cores.owed_events.recover(cast("Any", disk.get(OWED_EVENT_NAMESPACE, {})).values())
+        cores.owner.recover(cast("Any", disk.get(OWED_EVENT_NAMESPACE, {})).values())
 
     # The step
 
@@ -182,7 +180,6 @@ class NodeCore:
         if self._disk is not None:
             self._recover(self._disk)
             self._disk = None
-            self._cores.match_index.start()
             step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
@@ -190,8 +187,7 @@ class NodeCore:
                 self._hear(input_)
             else:
                 self._take(input_)
-        self._cores.outbox.flush()
-        self._cores.parcels.flush()
+        self._cores.publisher.flush()
         while step.sends_to_me:
             message = step.sends_to_me.popleft()
             self._handlers[type(message)](step.me, message)
@@ -231,15 +227,15 @@ class NodeCore:
 
     def _command(self, command: Command) -> None:
         if isinstance(command, PublishCommand):
-            self._cores.outbox.publish(command)
+            self._cores.publisher.publish(command)
         elif isinstance(command, SubscribeCommand):
             self._cores.subscriber.subscribe(command)
         elif isinstance(command, UnsubscribeCommand):
             self._cores.subscriber.unsubscribe(command)
         elif isinstance(command, AdvertiseCommand):
-            self._cores.advertisements.advertise(command)
+            self._cores.publisher.advertisements.advertise(command)
         elif isinstance(command, WithdrawCommand):
-            self._cores.advertisements.withdraw(command)
+            self._cores.publisher.advertisements.withdraw(command)
         elif isinstance(command, LeaveCommand):
             self._roles.leaver.leave()
         elif isinstance(command, MeasuredCommand):
@@ -258,14 +254,10 @@ class NodeCore:
         self._roles.watch()
         cores.lookups.tick()
         self._roles.tick()
-        cores.match_index.tick()
-        cores.shards.tick()
-        cores.matchmaker.tick()
-        cores.owed_events.tick()
-        cores.topic_owner.tick()
+        cores.owner.tick()
         if cores.office.term is not None:
             cores.office.term.routing.tick()
-        cores.outbox.tick()
+        cores.publisher.tick()
         cores.declarations.tick()
         cores.subscriber.tick()
         cores.sampler.tick()
@@ -275,7 +267,13 @@ class NodeCore:
         """A subscriber answers whoever sent the event: us as super-node, as owner, or as both."""
         if self._cores.office.term is not None:
             self._cores.office.term.routing.on_delivered(peer, delivered)
-        self._cores.topic_owner.on_delivered(peer, delivered)
+        self._cores.owner.on_delivered(peer, delivered)
+
+    def _on_verdict(self, peer: Contact, verdict: pubsub.Verdict) -> None:
+        """News of a declaration of ours: a subscription, or an advertisement."""
+        if self._cores.declarations.on_verdict(peer, verdict):
+            self._cores.subscriber.judged(verdict)
+            self._cores.publisher.advertisements.judged(verdict)
 
     # Being asked
 
@@ -292,8 +290,8 @@ class NodeCore:
     def status(self) -> NodeStatus:
         """A picture of the node."""
         cores, election, table = self._cores, self._cores.election, self._cores.arc_lease.table
-        term = cores.office.term
-        entry = cores.cube.entry
+        term, entry = cores.office.term, cores.cube.entry
+        owner, publisher = cores.owner.status(), cores.publisher.status()
         return NodeStatus(
             id=self._step.me.id,
             incarnation=self._step.incarnation,
@@ -311,12 +309,12 @@ class NodeCore:
             prefix=None if entry is None else entry.prefix,
             clusters=tuple((e.cluster, e.prefix) for e in cores.directory.present()),
             filling=term is not None and not term.completeness.is_complete,
-            outbox=len(cores.outbox),
-            undischarged=len(cores.owed_events.held),
-            kept=tuple(dict.fromkeys(owed_event.event for owed_event in cores.owed_events.held)),
+            outbox=publisher.outbox,
+            undischarged=owner.undischarged,
+            kept=owner.kept,
             changes_digest=cores.changes.digest,
-            active_subscriptions=cores.subscriber.active(),
-            active_advertisements=cores.advertisements.active(),
+            active_subscriptions=cores.subscriber.status().subscriptions,
+            active_advertisements=publisher.advertisements,
             advertised=tuple(cores.changes.advertised.values()),
             hears_nobody=term is not None and term.roster.hears_nobody,
             queued_messages=cores.egress.queued,

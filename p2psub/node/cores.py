@@ -10,7 +10,7 @@ from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
 from p2psub.config import NodeConfig
-from p2psub.model.ids import ClusterId, Contact, NodeId
+from p2psub.model.ids import Contact, NodeId
 from p2psub.model.places import Table
 from p2psub.model.step import Step
 from p2psub.node.egress import Egress
@@ -24,16 +24,10 @@ from p2psub.overlay.liveness import Liveness
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
 from p2psub.owner.arc_lease import ArcLease
-from p2psub.owner.empty_shards import EmptyShards
-from p2psub.owner.match_index import MatchIndex
-from p2psub.owner.matchmaker import Matchmaker
-from p2psub.owner.owed_events import OwedEvents
-from p2psub.owner.parcels import Parcels
-from p2psub.owner.topic_owner import TopicOwner
+from p2psub.owner.owner import Owner
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
-from p2psub.publisher.advertisements import Advertisements
-from p2psub.publisher.outbox import Outbox
+from p2psub.publisher.publisher import Publisher
 from p2psub.queueing.fcfs import FirstComeFirstServed
 from p2psub.subscriber.subscriber import Subscriber
 from p2psub.super_node.antientropy import AntiEntropy
@@ -61,22 +55,12 @@ class Cores:
     arc_lease: ArcLease
     office: Office
     antientropy: AntiEntropy
-    match_index: MatchIndex
-    shards: EmptyShards
-    matchmaker: Matchmaker
-    owed_events: OwedEvents
-    topic_owner: TopicOwner
-    outbox: Outbox
+    owner: Owner
     declarations: Declarations
-    advertisements: Advertisements
+    publisher: Publisher
     subscriber: Subscriber
-    parcels: Parcels
     sampler: TraceSampler
     denials: Denials
-
-    def enter_cluster(self, cluster: ClusterId) -> None:
-        """Everything a member holds belongs to one cluster."""
-        self.owed_events.cluster = self.matchmaker.cluster = self.shards.cluster = cluster
 
     def adopt_table(self, table: Table) -> bool:
         """Obey a table of our super-node's, if we hold the index for it.
@@ -85,10 +69,8 @@ class Cores:
         """
         self.ring.remember(*table.owners)
         self.ring.consider(table.after(self.step.me.id))
-        if not self.match_index.adopt(table):
+        if not self.owner.adopt(table):
             return False
-        self.arc_lease.adopt(table)
-        self.shards.forget()
         self.step.write("membership", ("contacts",), tuple(self.known_members()))
         self.step.write("membership", ("table",), table)
         return True
@@ -105,9 +87,9 @@ def assemble(
 ) -> Cores:
     """Make the cores of a node that has just started; `source` hears of deny lists first."""
     liveness, directory = Liveness(step, config.liveness), Directory()
-    ring = Ring(step, config.ring, liveness)
-    lookups = Lookups(step, config.ring, ring)
     election, cold_start = Election(step, config.cluster), ColdStart(step)
+    ring = Ring(step, config.ring, liveness, election)
+    lookups = Lookups(step, config.ring, ring)
     changes = ChangeSet(step, config.pubsub.shards)
     arc_lease = ArcLease(step, config.cluster, config.tick_us)
     cube = Hypercube(step, config.cube, directory, election, liveness, changes.as_vector)
@@ -125,32 +107,21 @@ def assemble(
         _finder(step, arc_lease, ring),
         itertools.count(1),
     )
-    sampler = TraceSampler(step, config.pubsub.at_most_once_trace_every)
-    sealer = Sealer(security.notary)
-    topic_owner = TopicOwner(step, config.pubsub, arc_lease, election, permits, sealer, office.find)
-    match_index = MatchIndex(step, config.pubsub, arc_lease, election, policy, topic_owner.replay)
-    shards = EmptyShards(step, config.pubsub, arc_lease, match_index)
-    topic_owner.matchmaker = Matchmaker(step, config.pubsub, arc_lease, match_index, shards, topic_owner.store)
-    holders = config.ring.successors + 1
-    topic_owner.owed_events = OwedEvents(
-        step, config.pubsub, arc_lease, holders, topic_owner.is_finished, topic_owner.finish, topic_owner.copied
-    )
+    sampler, sealer = TraceSampler(step, config.pubsub.at_most_once_trace_every), Sealer(security.notary)
     declarations = Declarations(step, config.pubsub, election)
-    advertisements = Advertisements(step, declarations)
-    subscriber = Subscriber(step, config.pubsub, election, declarations, sealer, sampler)
-    parcels = Parcels(
+    owner = Owner(
         step,
         config.pubsub,
         arc_lease,
+        election,
+        config.ring.successors + 1,
         permits,
-        match_index,
-        shards,
-        topic_owner,
-        subscriber,
-        advertisements,
+        policy,
         sealer,
         sampler,
+        office.find,
     )
+    publisher = Publisher(step, config.pubsub, arc_lease.owner_of, lookups, declarations, permits, sealer, sampler)
     return Cores(
         step=step,
         config=config,
@@ -167,16 +138,10 @@ def assemble(
         arc_lease=arc_lease,
         office=office,
         antientropy=AntiEntropy(step, config.cube, changes, office),
-        match_index=match_index,
-        shards=shards,
-        matchmaker=topic_owner.matchmaker,
-        owed_events=topic_owner.owed_events,
-        topic_owner=topic_owner,
-        outbox=Outbox(step, config.pubsub, arc_lease.owner_of, lookups, sealer, advertisements, parcels.publish),
+        owner=owner,
         declarations=declarations,
-        advertisements=advertisements,
-        subscriber=subscriber,
-        parcels=parcels,
+        publisher=publisher,
+        subscriber=Subscriber(step, config.pubsub, election, declarations, sealer, sampler),
         sampler=sampler,
         denials=Denials(step, security.is_signed, security.denials, source),
     )

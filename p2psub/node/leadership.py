@@ -9,7 +9,7 @@ from __future__ import annotations
 from p2psub.model.changes import LogId
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
-from p2psub.model.messages.casts import Answer, CastRefused, ChangeCast, Custody, EventCast
+from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, Custody
 from p2psub.model.messages.cluster import Heartbeat, HeartbeatAck, IndexStored, NotSuperNode
 from p2psub.model.messages.cube import CubeHeartbeat, SplitGrant
 from p2psub.model.places import Table
@@ -82,9 +82,8 @@ class Leadership:
         self._office.end()
         cores.cube.take_seat(is_founding)
         cores.election.lead(cluster)
-        cores.enter_cluster(cluster)
         if not cores.ring.is_joined:
-            cores.ring.found(cluster)
+            cores.ring.found()
         if table is not None:
             # Members seen in the term before count in ours, though we may not know them all.
             seen_min = max(seen_min, table.seen)
@@ -210,7 +209,7 @@ class Leadership:
         cores = self._cores
         small = term.roster.small_ring(cores.config.ring.successors)
         if small:
-            cores.ring.take_small_list(term.id.cluster, small)
+            cores.ring.take_small_list(small)
         elif cores.ring.is_small:
             cores.ring.outgrow_small()
 
@@ -260,7 +259,7 @@ class Leadership:
             self._office.term.completeness.on_cube_heartbeat(peer, heartbeat)
             self._cores.antientropy.on_cube_heartbeat(peer, heartbeat)
 
-    def on_cast(self, peer: Contact, asked: ChangeCast | EventCast) -> None:
+    def on_cast(self, peer: Contact, asked: CastRequest) -> None:
         """Cover a subcube; a node that is no super-node names those that are."""
         if self._office.term is None:
             self._step.send(peer, CastRefused(asked.id, asked.subcube, self._cores.directory.entries()))

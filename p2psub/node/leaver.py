@@ -34,7 +34,8 @@ class Leaver:
             if term.in_sync_candidates():
                 self._leadership.hand_over()
             return
-        if term is not None or not (cores.arc_lease.is_owner or cores.owed_events.held or len(cores.outbox)):
+        holds_events = cores.owner.status().undischarged or cores.publisher.status().outbox
+        if term is not None or not (cores.arc_lease.is_owner or holds_events):
             self._life.note(Happening.RELEASED)
             for contact in cores.known_members():
                 if contact.id != self._step.me.id and election.cluster is not None:

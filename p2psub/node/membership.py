@@ -59,8 +59,8 @@ class Membership:
             score=self._score,
             in_ring=cores.ring.is_joined and not self._life.is_leaving,
             sent_us=self._step.now,
-            table=cores.match_index.obeyed,
-            lacks_index=cores.match_index.is_lacking,
+            table=cores.owner.match_index.obeyed,
+            lacks_index=cores.owner.match_index.is_lacking,
             applied=cores.arc_lease.claims_digest,
             directory=cores.directory.digest,
             leaving=self._life.is_leaving,
@@ -112,17 +112,16 @@ class Membership:
     def _take_ring_lists(self, peer: Contact, ack: HeartbeatAck) -> None:
         ring, me = self._cores.ring, self._step.me.id
         if any(contact.id == me for contact in ack.small_ring):
-            ring.take_small_list(ack.cluster, ack.small_ring)
+            ring.take_small_list(ack.small_ring)
             return
         if ring.is_small:
             ring.outgrow_small()
         if not ring.is_joined:
-            ring.cluster = ack.cluster
-            self._cores.lookups.start(me, lambda found: self._join_ring(ack.cluster, found), via=peer)
+            self._cores.lookups.start(me, self._join_ring, via=peer)
 
-    def _join_ring(self, cluster: ClusterId, found: Found) -> None:
+    def _join_ring(self, found: Found) -> None:
         if not self._cores.ring.is_joined:
-            if self._cores.ring.join(cluster, found):
+            if self._cores.ring.join(found):
                 self._life.note(Happening.ENTERED_RING)
             if self._election.super_node is not None:
                 self.send_heartbeat(self._election.super_node)
@@ -135,7 +134,6 @@ class Membership:
             return
         if not self._election.follow(cluster, epoch, super_node):
             return
-        self._cores.enter_cluster(cluster)
         if old is not None and not self._cores.liveness.is_suspect(old.id):
             # Two living terms met. The one we leave may grant what the other does not know of.
             self._cores.arc_lease.give_up()

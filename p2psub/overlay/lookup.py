@@ -32,11 +32,12 @@ class Lookups:
 
     def start(self, key: Key | NodeId, then: Callable[[Found], None], via: Contact | None = None) -> None:
         """Find the member before `key`; `then` is called at most once, perhaps never."""
-        if self._ring.cluster is None:
+        cluster = self._ring.cluster
+        if cluster is None:
             return
         self._number += 1
         self._waiting[self._number] = (self._step.tick, then)
-        lookup = Lookup(self._ring.cluster, self._number, Key(key), self._step.me, 0)
+        lookup = Lookup(cluster, self._number, Key(key), self._step.me, 0)
         if via is not None:
             self._step.send(via, lookup)
         else:

@@ -19,17 +19,18 @@ from p2psub.model.ids import ClusterId, Contact, Key, NodeId, Place
 from p2psub.model.messages.ring import Found, Neighbourhood, Stabilise
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.overlay.election import Election
 from p2psub.overlay.liveness import Liveness
 
 
 class Ring:
     """One member's view: successor list, predecessor, fingers and remembered contacts."""
 
-    def __init__(self, step: Step, config: RingConfig, liveness: Liveness) -> None:
+    def __init__(self, step: Step, config: RingConfig, liveness: Liveness, election: Election) -> None:
         self._step = step
         self._config = config
         self._liveness = liveness
-        self.cluster: ClusterId | None = None
+        self._election = election
         self.is_joined = False
         self.is_small = False
         self.successors: list[Contact] = []
@@ -39,27 +40,32 @@ class Ring:
         self._completed_with: NodeId | None = None
         self._asked_closer: NodeId | None = None
 
+    @property
+    def cluster(self) -> ClusterId | None:
+        """Whose ring it is."""
+        return self._election.cluster
+
     # Joining and leaving
 
-    def found(self, cluster: ClusterId) -> None:
+    def found(self) -> None:
         """Become a ring of one."""
-        self._enter(cluster)
+        self._enter()
         self.is_small = True
 
-    def join(self, cluster: ClusterId, found: Found) -> bool:
+    def join(self, found: Found) -> bool:
         """Copy the successor list of the member before us; one that names only ourselves is of no use."""
         successors = self._without_me([*found.successors])
         if not successors and found.predecessor.id == self._step.me.id:
             return False
-        self._enter(cluster)
+        self._enter()
         self.is_small = False
         self._adopt(successors or [found.predecessor])
         return True
 
-    def take_small_list(self, cluster: ClusterId, members: Iterable[Contact]) -> None:
+    def take_small_list(self, members: Iterable[Contact]) -> None:
         """In a small ring the super-node's list is the ring."""
         others = self._clockwise([m for m in members if m.id != self._step.me.id])
-        self._enter(cluster)
+        self._enter()
         self.is_small = True
         # The list is the whole ring; nobody refreshes a finger here, or watches where it points.
         self.fingers = {}
@@ -76,20 +82,19 @@ class Ring:
         self.is_small = False
         self.successors, self.predecessor, self.fingers = [], None, {}
 
-    def _enter(self, cluster: ClusterId) -> None:
-        if not self.is_joined or self.cluster != cluster:
-            self.cluster = cluster
+    def _enter(self) -> None:
+        if not self.is_joined:
             self.is_joined = True
-            self._step.record(Kind.RING, cluster=cluster)
+            self._step.record(Kind.RING, cluster=self.cluster)
 
     # Maintenance
 
     def stabilise(self) -> None:
         """Once a beat: ask the first successor for its neighbourhood (first step)."""
         if self.is_joined and not self.is_small and self.successors:
-            first = self.successors[0]
-            assert self.cluster is not None
-            self._step.send(first, Stabilise(self.cluster, notifies=self._completed_with == first.id))
+            first, cluster = self.successors[0], self.cluster
+            assert cluster is not None
+            self._step.send(first, Stabilise(cluster, notifies=self._completed_with == first.id))
 
     def on_stabilise(self, peer: Contact, asked: Stabilise) -> None:
         if not self.is_joined or asked.cluster != self.cluster:
@@ -97,7 +102,7 @@ class Ring:
         self.remember(peer)
         if asked.notifies:
             self._rectify(peer)
-        self._step.send(peer, Neighbourhood(self.cluster, self.predecessor, tuple(self.successors)))
+        self._step.send(peer, Neighbourhood(asked.cluster, self.predecessor, tuple(self.successors)))
 
     def on_neighbourhood(self, peer: Contact, told: Neighbourhood) -> None:
         if not self.is_joined or told.cluster != self.cluster or self.is_small:
@@ -117,9 +122,9 @@ class Ring:
     def consider(self, closer: Contact) -> None:
         """Second step: ask a possibly closer successor for its list; it is adopted only if it answers."""
         if self.is_joined and not self.is_small and self._is_closer(closer):
-            self._asked_closer = closer.id
-            assert self.cluster is not None
-            self._step.send(closer, Stabilise(self.cluster, notifies=False))
+            self._asked_closer, cluster = closer.id, self.cluster
+            assert cluster is not None
+            self._step.send(closer, Stabilise(cluster, notifies=False))
 
     def _is_closer(self, contact: Contact) -> bool:
         me = self._step.me.id

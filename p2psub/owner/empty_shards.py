@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from p2psub.config import PubSubConfig
-from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import ShardEmpty, ShardRequest
 from p2psub.model.step import Step
+from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.match_index import MatchIndex
 
@@ -23,16 +24,18 @@ _BUSY: Final = 16
 class EmptyShards:
     """Leases on empty shards, ours and others'."""
 
-    def __init__(self, step: Step, config: PubSubConfig, arc_lease: ArcLease, match_index: MatchIndex) -> None:
+    def __init__(
+        self, step: Step, config: PubSubConfig, arc_lease: ArcLease, election: Election, match_index: MatchIndex
+    ) -> None:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
+        self._election = election
         self._match_index = match_index
         self._until_us: dict[int, Micros] = {}
         self._looks: dict[int, int] = {}
         self._asked: set[int] = set()
         self._forgotten_us = Micros(-1)
-        self.cluster: ClusterId | None = None
 
     def has(self, shard: int) -> bool:
         """Whether a shard may be passed over now."""
@@ -52,19 +55,19 @@ class EmptyShards:
 
     def ask(self, shard: int) -> None:
         """Ask whether a shard is empty, once a tick."""
-        owner = self._arc_lease.owner_of(self._match_index.shard_key(shard))
-        if shard not in self._asked and owner is not None and self.cluster is not None:
+        owner, cluster = self._arc_lease.owner_of(self._match_index.shard_key(shard)), self._election.cluster
+        if shard not in self._asked and owner is not None and cluster is not None:
             self._asked.add(shard)
-            self._step.send(owner, ShardRequest(self.cluster, shard, self._step.now))
+            self._step.send(owner, ShardRequest(cluster, shard, self._step.now))
 
     def on_shard_request(self, peer: Contact, ask: ShardRequest) -> None:
-        is_ours = ask.cluster == self.cluster and 0 <= ask.shard < self._config.shards
+        is_ours = ask.cluster == self._election.cluster and 0 <= ask.shard < self._config.shards
         if is_ours and self._arc_lease.serves(self._match_index.shard_key(ask.shard)):
             if self._match_index.lease_empty(ask.shard):
                 self._step.send(peer, ShardEmpty(ask.cluster, ask.shard, ask.asked_us))
 
     def on_shard_empty(self, peer: Contact, say: ShardEmpty) -> None:
-        if say.cluster == self.cluster and 0 <= say.shard < self._config.shards:
+        if say.cluster == self._election.cluster and 0 <= say.shard < self._config.shards:
             self.lease(peer, say.shard, say.asked_us)
 
     def tick(self) -> None:

@@ -6,9 +6,9 @@ each table that moves our arc.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
@@ -74,6 +74,13 @@ class _Staged:
     is_whole: bool = False
 
 
+class Filed(NamedTuple):
+    """A subscription that is in the index now, as active or as ended."""
+
+    record: Subscription
+    is_new: bool
+
+
 class MatchIndex:
     """What is wanted in our arc."""
 
@@ -84,14 +91,12 @@ class MatchIndex:
         arc_lease: ArcLease,
         election: Election,
         policy: Policy,
-        replay: Callable[[Subscription], int],
     ) -> None:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
         self._election = election
         self._policy = policy
-        self._replay = replay
         self._index = _Index(config.shards)
         self._staged: dict[TableVersion, _Staged] = {}
         self._shard_keys = [key_of_shard(shard) for shard in range(config.shards)]
@@ -133,28 +138,30 @@ class MatchIndex:
 
     # From the super-node
 
-    def on_store_change(self, peer: Contact, store: StoreChange) -> None:
-        """Store, then vote; a change to a shard that was leased as empty is confirmed only after that lease."""
+    def store(self, peer: Contact, store: StoreChange) -> Filed | None:
+        """Put a change into the index, and into those under way; None if it is not for us."""
         if store.epoch != self._election.epoch:
             # Another term than the one we follow would count on an index that we are about to get anew.
-            return
+            return None
         record = store.change.record
         if not isinstance(record, Subscription):
             self._step.record(Kind.DROP, peer=peer.id, reason=Reason.NO_SUBSCRIPTION)
-            return
+            return None
         if store.next is not None and self._is_ahead(store.next):
             self._staging(store.next)
         for staged in self._staged.values():
             staged.late.append(store.change)
         is_new = record.id not in self._index.records
-        keys = keys_of(record, self._config.shards)
         self._index.take(record)
-        empty_until = max(self._empty_until(key) for key in keys)
-        retained = self._replay(record) if is_new and record.replay else 0
+        return Filed(record, is_new)
+
+    def confirm(self, peer: Contact, store: StoreChange, retained: int) -> None:
+        """Vote on a stored change; if its shard was leased as empty, only after that lease."""
+        empty_until = max(self._empty_until(key) for key in keys_of(store.change.record, self._config.shards))
         if empty_until > self._step.now:
             self._delayed.append((empty_until, peer, store, retained))
         else:
-            self._confirm(peer, store, retained)
+            self._vote(peer, store, retained)
 
     def _empty_until(self, key: Key) -> Micros:
         """Until when somebody may take a shard for empty on our word, or on that of our last incarnation."""
@@ -162,7 +169,7 @@ class MatchIndex:
             return Micros(0)
         return max(self._empty_until_us.get(key, Micros(0)), self.started_until_us)
 
-    def _confirm(self, peer: Contact, store: StoreChange, retained: int) -> None:
+    def _vote(self, peer: Contact, store: StoreChange, retained: int) -> None:
         record = store.change.record
         assert isinstance(record, Subscription)
         granted = record.state is DeclarationState.ENDED or self._policy.grants(record)
@@ -219,13 +226,13 @@ class MatchIndex:
         return self._arc_lease.version if self._step.now >= self._obeys_from_us else None
 
     def start(self) -> None:
-        """The last incarnation may have called a shard empty just before it ended."""
+        """Our last incarnation may have called a shard empty just before it ended."""
         self.started_until_us = Micros(self._step.now + self._config.empty_lease_us)
 
     def tick(self) -> None:
-        """Confirm what had to wait for an empty lease."""
+        """Vote on what had to wait for an empty lease."""
         if self._delayed:
             due = [d for d in self._delayed if d[0] <= self._step.now]
             self._delayed = [d for d in self._delayed if d[0] > self._step.now]
             for _, peer, store, retained in due:
-                self._confirm(peer, store, retained)
+                self._vote(peer, store, retained)

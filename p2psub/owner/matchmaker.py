@@ -1,21 +1,21 @@
 """The owner of a topic gathers who wants an event: its own index, and the wildcard shards' owners.
 
-An event is stored only with its matches, so nobody ever matches it again: what is owed travels with the event.
+An event is stored only with its matches, so it is never matched again: what is owed travels with the event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from p2psub.config import PubSubConfig
 from p2psub.model.changes import Vector
 from p2psub.model.content import Timed
-from p2psub.model.ids import ClusterId, Contact, EventId
+from p2psub.model.ids import Contact, EventId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
 from p2psub.model.step import Step
 from p2psub.model.vectors import lowest_common
+from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.empty_shards import EmptyShards
 from p2psub.owner.match_index import MatchIndex
@@ -46,24 +46,23 @@ class Matchmaker:
         step: Step,
         config: PubSubConfig,
         arc_lease: ArcLease,
+        election: Election,
         match_index: MatchIndex,
         shards: EmptyShards,
-        matched: Callable[[Gathering], None],
     ) -> None:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
+        self._election = election
         self._match_index = match_index
         self._shards = shards
-        self._matched = matched
         self._gathering: dict[EventId, Gathering] = {}
-        self.cluster: ClusterId | None = None
 
     def __contains__(self, event: EventId) -> bool:
         return event in self._gathering
 
-    def gather(self, timed: Timed, publisher: Contact) -> None:
-        """Find everybody who wants the event, then call `matched`."""
+    def gather(self, timed: Timed, publisher: Contact) -> Gathering | None:
+        """Find out who wants the event; returns the matches if they are all in at once."""
         event = timed.event
         shards = {shard: None for shard in range(self._config.shards) if not self._shards.has(shard)}
         gathering = Gathering(timed, publisher, self._step.now, self._step.tick, shards)
@@ -72,31 +71,31 @@ class Matchmaker:
         gathering.matches.update(dict.fromkeys(self._match_index.match(event.key, event)))
         for shard in list(shards):
             self._ask(gathering, shard)
-        self._finish_if_whole(gathering)
+        return self._finished(gathering)
 
     def _ask(self, gathering: Gathering, shard: int) -> None:
         key, event = self._match_index.shard_key(shard), gathering.timed.event
-        owner = self._arc_lease.owner_of(key)
+        owner, cluster = self._arc_lease.owner_of(key), self._election.cluster
         if self._arc_lease.serves(key):
             self._take(gathering, shard, self._match_index.match(key, event), self._arc_lease.claims)
-        elif owner is not None and self.cluster is not None:
-            self._step.send(owner, MatchRequest(self.cluster, shard, event))
+        elif owner is not None and cluster is not None:
+            self._step.send(owner, MatchRequest(cluster, shard, event))
 
     def _take(self, gathering: Gathering, shard: int, matches: list[Obligation], claims: Vector) -> None:
         gathering.shards.pop(shard, None)
         gathering.matches.update(dict.fromkeys(matches))
         gathering.claims.append(claims)
 
-    def _finish_if_whole(self, gathering: Gathering) -> None:
-        if not gathering.shards and self._gathering.pop(gathering.timed.event.id, None) is not None:
-            self._matched(gathering)
+    def _finished(self, gathering: Gathering) -> Gathering | None:
+        """It is over when no shard is left to ask."""
+        return None if gathering.shards else self._gathering.pop(gathering.timed.event.id, None)
 
     def on_match_request(self, peer: Contact, ask: MatchRequest) -> None:
         """Answer for a wildcard shard, if it is ours; an asker that hears nothing asks again."""
         if not 0 <= ask.shard < self._config.shards:
             return
         key = self._match_index.shard_key(ask.shard)
-        if ask.cluster != self.cluster or not self._arc_lease.serves(key):
+        if ask.cluster != self._election.cluster or not self._arc_lease.serves(key):
             return
         matches = tuple(self._match_index.match(key, ask.event))
         is_empty = not matches and self._match_index.lease_empty(ask.shard)
@@ -104,22 +103,26 @@ class Matchmaker:
             peer, MatchResponse(ask.cluster, ask.shard, ask.event.id, matches, self._arc_lease.claims, is_empty)
         )
 
-    def on_match_response(self, peer: Contact, say: MatchResponse) -> None:
+    def on_match_response(self, peer: Contact, say: MatchResponse) -> Gathering | None:
+        """Take a shard's matches; returns all of them if they were the last."""
         gathering = self._gathering.get(say.event)
         if gathering is None or say.shard not in gathering.shards:
-            return
+            return None
         if say.empty:
             self._shards.lease(peer, say.shard, gathering.started_us)
         self._take(gathering, say.shard, list(say.matches), say.vector)
-        self._finish_if_whole(gathering)
+        return self._finished(gathering)
 
-    def tick(self) -> None:
-        """Ask again; give up what is no longer ours, whose publisher will find the new owner."""
-        for id_, gathering in list(self._gathering.items()):
-            if not self._arc_lease.serves(gathering.timed.event.key):
-                del self._gathering[id_]
-            elif self._step.tick - gathering.asked_tick >= 2:
-                gathering.asked_tick = self._step.tick
-                for shard in list(gathering.shards):
-                    self._ask(gathering, shard)
-                self._finish_if_whole(gathering)
+    def ask_again(self, gathering: Gathering) -> Gathering | None:
+        """Ask the shards that are silent; returns the matches if they are all in by that."""
+        gathering.asked_tick = self._step.tick
+        for shard in list(gathering.shards):
+            self._ask(gathering, shard)
+        return self._finished(gathering)
+
+    def tick(self) -> list[Gathering]:
+        """Give up what is no longer ours: its publisher will find the new owner. Returns what must be asked again."""
+        lost = [id_ for id_, g in self._gathering.items() if not self._arc_lease.serves(g.timed.event.key)]
+        for id_ in lost:
+            del self._gathering[id_]
+        return [g for g in self._gathering.values() if self._step.tick - g.asked_tick >= 2]

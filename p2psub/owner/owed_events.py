@@ -3,26 +3,31 @@
 An owed event is an event with what it owes. Each holder makes sure that the present owner of the key holds it; the
 owner makes sure that the members after it do. `StoreCopy` asks for a copy, `CopyStored` states a durable one. An owed
 event is let go only when it owes nothing, or when the owner holds it and we are not among its holders. Any table change
-starts this anew, since a member may have come back without its disk.
+starts this anew, since a member may have come back without its disk. What owes nothing any more is remembered, so that
+a late copy of it is not taken, and retained for late subscribers if its class asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from p2psub.config import PubSubConfig
 from p2psub.model.batches import batches_of
-from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
+from p2psub.model.ids import Contact, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, OwedEventId, StoreCopy
+from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
+from p2psub.owner.retention import Recent
 
 OWED_EVENT_NAMESPACE: Final = "owed_event"
 _OWED_EVENTS_PER_MESSAGE: Final = 64
@@ -38,7 +43,7 @@ _encoder: Final = msgspec.msgpack.Encoder()
 
 
 class HeldEvent:
-    """An owed event we hold."""
+    """An owed event we hold. `OwedEvents` writes what concerns its copies, `Owner` what concerns its payment."""
 
     __slots__ = (
         "asked",
@@ -80,32 +85,38 @@ class HeldEvent:
         self.due_tick = 0
         """When what is owed is paid again."""
 
+    @property
+    def outcome(self) -> PublishOutcome:
+        """What its publisher is told."""
+        return PublishOutcome(self.owed_event.timed.event.id, len(self.held_by), self.owed_event.matched)
+
+    def settle(self, subscription: SubscriptionId) -> bool:
+        """A subscription has its outcome; False if it was owed nothing."""
+        return self.owed.pop(subscription, None) is not None
+
+    def unite(self, told: OwedEvent) -> None:
+        """Another copy of it: what that one knows to be settled is settled."""
+        still = {o.subscription for o in told.owed}
+        self.owed = {id_: o for id_, o in self.owed.items() if id_ in still}
+
 
 class OwedEvents:
     """All undischarged events that this member holds, as owner or for an owner."""
 
-    def __init__(
-        self,
-        step: Step,
-        config: PubSubConfig,
-        arc_lease: ArcLease,
-        holders: int,
-        is_finished: Callable[[OwedEventId], bool],
-        finish: Callable[[HeldEvent], None],
-        copied: Callable[[HeldEvent], None],
-    ) -> None:
+    def __init__(self, step: Step, config: PubSubConfig, arc_lease: ArcLease, election: Election, holders: int) -> None:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
+        self._election = election
         self._holders = holders
-        self._is_finished = is_finished
-        self._finish = finish
-        self._copied = copied
         self._table: TableVersion | None = None
         self._released: dict[NodeId, tuple[Contact, list[OwedEventId]]] = {}
         self.held: dict[OwedEventId, HeldEvent] = {}
         self._by_event: dict[EventId, dict[OwedEventId, None]] = {}
-        self.cluster: ClusterId | None = None
+        self._finished: dict[OwedEventId, None] = {}
+        self._finished_order: deque[tuple[Micros, OwedEventId]] = deque()
+        self._outcomes: dict[EventId, PublishOutcome] = {}
+        self.recent = Recent(config.recent_events_max)
 
     def recover(self, owed_events: Iterable[OwedEvent]) -> None:
         """After a restart: what was durable is still held."""
@@ -115,12 +126,19 @@ class OwedEvents:
 
     # Taking and keeping
 
-    def take(self, owed_event: OwedEvent, kind: Kind) -> HeldEvent:
-        """Hold an owed event, and say so in the trace once it is durable."""
+    def take(self, owed_event: OwedEvent) -> HeldEvent:
+        """Hold an owed event; once it is durable, `stored` says so."""
         held = self._hold(owed_event)
         self._step.write(OWED_EVENT_NAMESPACE, owed_event.id, owed_event)
-        self._step.when_durable(lambda: self._note_durable(held, kind))
         return held
+
+    def stored(self, held: HeldEvent, kind: Kind) -> None:
+        """Our own copy is durable."""
+        if kind is Kind.STORE:
+            self.record_store(held)
+        else:
+            self._step.record(kind, event=held.owed_event.id.event)
+        held.held_by[self._step.me.id] = None
 
     def _hold(self, owed_event: OwedEvent) -> HeldEvent:
         event = owed_event.timed.event
@@ -134,13 +152,13 @@ class OwedEvents:
         """The owed events of an event that we hold: usually one."""
         return [self.held[id_] for id_ in self._by_event.get(event, ())]
 
-    def _note_durable(self, held: HeldEvent, kind: Kind) -> None:
-        if kind is Kind.STORE:
-            self.record_store(held)
-        else:
-            self._step.record(kind, event=held.owed_event.id.event)
-        held.held_by[self._step.me.id] = None
-        self._copied(held)
+    def is_known(self, id_: OwedEventId) -> bool:
+        """Whether we hold an owed event, or know that it owes nothing any more."""
+        return id_ in self._finished or id_ in self.held
+
+    def outcome_of(self, event: EventId) -> PublishOutcome | None:
+        """What became of an event that owes nothing any more, while it is remembered."""
+        return self._outcomes.get(event)
 
     def record_store(self, held: HeldEvent) -> None:
         """Say in the trace, once, that we are responsible for the event, and for which changes it was matched."""
@@ -150,7 +168,7 @@ class OwedEvents:
             self._step.record(
                 Kind.STORE,
                 event=event.id,
-                cluster=self.cluster,
+                cluster=self._election.cluster,
                 vector=owed_event.vector,
                 matched=owed_event.matched,
                 published=event,
@@ -174,7 +192,8 @@ class OwedEvents:
         return [c for c in holders if c.id not in held.held_by and c.id != self._step.me.id]
 
     def _ask(self, contact: Contact, several: list[HeldEvent]) -> None:
-        if self.cluster is not None:
+        cluster = self._election.cluster
+        if cluster is not None:
             for held in several:
                 if held.asked is not None:
                     held.asked[contact.id] = None
@@ -183,7 +202,7 @@ class OwedEvents:
                 [owed_events] if len(owed_events) == 1 else batches_of(owed_events, _bytes_of, _OWED_EVENTS_PER_MESSAGE)
             )
             for batch in batches:
-                self._step.send(contact, StoreCopy(self.cluster, tuple(batch)))
+                self._step.send(contact, StoreCopy(cluster, tuple(batch)))
 
     def _aged(self, held: HeldEvent) -> OwedEvent:
         """The owed event as it stands: older, and owing only what is still owed."""
@@ -193,47 +212,49 @@ class OwedEvents:
             owed_event.id, timed, tuple(held.owed.values()), owed_event.matched, owed_event.vector, owed_event.publisher
         )
 
-    def on_store_copy(self, peer: Contact, keep: StoreCopy) -> None:
-        """Hold what we do not hold yet; what we know to be discharged needs no copy."""
-        if keep.cluster != self.cluster:
-            return
-        taken: list[OwedEventId] = []
+    def on_store_copy(self, peer: Contact, asked: StoreCopy) -> tuple[list[HeldEvent], list[OwedEventId]]:
+        """Hold what we do not hold yet; returns what is new here, and the ids of all that we hold now.
+
+        What we know to be discharged needs no copy: the asker hears so.
+        """
+        fresh: list[HeldEvent] = []
+        held_now: list[OwedEventId] = []
         finished: list[OwedEventId] = []
-        for owed_event in keep.owed_events:
-            if self._is_finished(owed_event.id):
+        for owed_event in asked.owed_events if asked.cluster == self._election.cluster else ():
+            if owed_event.id in self._finished:
                 finished.append(owed_event.id)
                 continue
             held = self.held.get(owed_event.id)
             if held is None:
-                held = self.take(owed_event, Kind.COPY)
+                held = self.take(owed_event)
+                fresh.append(held)
             else:
-                self._unite(held, owed_event)
+                held.unite(owed_event)
             held.told_by, held.kept_tick, held.look_tick = peer.id, self._step.tick, 0
-            taken.append(owed_event.id)
+            held_now.append(owed_event.id)
         if finished:
-            self._step.send(peer, Discharged(keep.cluster, tuple(finished)))
-        if taken:
-            kept = CopyStored(keep.cluster, tuple(taken))
-            self._step.when_durable(lambda: self._step.send(peer, kept))
+            self._step.send(peer, Discharged(asked.cluster, tuple(finished)))
+        return fresh, held_now
 
-    def _unite(self, held: HeldEvent, told: OwedEvent) -> None:
-        """Two copies of one owed event: what one of them knows to be settled is settled."""
-        still = {o.subscription for o in told.owed}
-        held.owed = {id_: o for id_, o in held.owed.items() if id_ in still}
-
-    def on_copy_stored(self, peer: Contact, kept: CopyStored) -> None:
-        for id_ in kept.owed_events:
-            held = self.held.get(id_)
-            if held is not None:
-                held.held_by[peer.id] = None
-                held.look_tick = 0
-                self._copied(held)
+    def on_copy_stored(self, peer: Contact, stored: CopyStored) -> list[HeldEvent]:
+        """Another member holds copies; returns of what."""
+        several = [self.held[id_] for id_ in stored.owed_events if id_ in self.held]
+        for held in several:
+            held.held_by[peer.id] = None
+            held.look_tick = 0
+        return several
 
     # Letting go
 
     def discharge(self, held: HeldEvent) -> None:
-        """It owes nothing any more: let it go here, and tell the other holders."""
-        id_, table = held.owed_event.id, self._arc_lease.table
+        """It owes nothing any more: remember that, retain the event if its class asks for it, let all holders go."""
+        id_, table, outcome = held.owed_event.id, self._arc_lease.table, held.outcome
+        self._step.record(Kind.DISCHARGE, event=outcome.event, matched=held.owed_event.matched)
+        self._finished[id_] = None
+        self._outcomes[outcome.event] = outcome
+        until = Micros(self._step.now + self._config.undelivered_ttl_us + self._config.undelivered_ttl_margin_us)
+        self._finished_order.append((until, id_))
+        self.recent.retain(held.owed_event.timed.event, held.born_us, self._step.now)
         owners = () if table is None else table.owners
         holders = [] if table is None else table.holders_of(held.key, self._holders)
         may_hold = {c.id for c in holders} if held.asked is None else held.asked
@@ -252,17 +273,17 @@ class OwedEvents:
 
     def on_discharged(self, _: Contact, discharged: Discharged) -> None:
         """An owner before us settled it: if it is ours now, others may hold it too and must hear of it."""
-        for id_ in discharged.owed_events if discharged.cluster == self.cluster else ():
+        for id_ in discharged.owed_events if discharged.cluster == self._election.cluster else ():
             held = self.held.get(id_)
             if held is not None and self._arc_lease.is_mine(held.key):
-                self._finish(held)
+                self.discharge(held)
             else:
                 self._let_go(id_)
 
     # Time
 
     def tick(self) -> None:
-        """See that everything held is where it belongs."""
+        """See that everything held is where it belongs; forget what was discharged long ago."""
         if self._step.tick % 2 == 0:
             self._tell_discharged()
         if self._step.tick % _ERASE_EVERY_TICKS == 0:
@@ -280,12 +301,17 @@ class OwedEvents:
                 asks.setdefault(contact.id, (contact, []))[1].append(held)
         for contact, several in asks.values():
             self._ask(contact, several)
+        while self._finished_order and self._finished_order[0][0] <= self._step.now:
+            _, forgotten = self._finished_order.popleft()
+            self._finished.pop(forgotten, None)
+            self._outcomes.pop(forgotten.event, None)
 
     def _tell_discharged(self) -> None:
-        for contact, ids in self._released.values():
-            for i in range(0, len(ids), _IDS_PER_MESSAGE):
-                if self.cluster is not None:
-                    self._step.send(contact, Discharged(self.cluster, tuple(ids[i : i + _IDS_PER_MESSAGE])))
+        cluster = self._election.cluster
+        if cluster is not None:
+            for contact, ids in self._released.values():
+                for i in range(0, len(ids), _IDS_PER_MESSAGE):
+                    self._step.send(contact, Discharged(cluster, tuple(ids[i : i + _IDS_PER_MESSAGE])))
         self._released.clear()
 
     def _due(self, held: HeldEvent) -> list[Contact]:

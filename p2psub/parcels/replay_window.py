@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from p2psub.model.ids import Contact
+from p2psub.model.messages.pubsub import Parcel
+from p2psub.model.reasons import Reason
+from p2psub.model.records import Kind
+from p2psub.model.step import Step
+
 WINDOW: Final = 1024
 """How far numbers may overtake each other."""
 
 _MASK: Final = (1 << WINDOW) - 1
+
+_WINDOWS_MAX: Final = 1 << 14
+"""Windows that are remembered. Links repeat nothing, so it is a second guard that forgets here."""
 
 
 class ReplayWindow:
@@ -30,3 +39,25 @@ class ReplayWindow:
             return False
         self._seen |= 1 << -ahead
         return True
+
+
+class ReplayWindows:
+    """One window for each start of a publisher and each way by which its parcels come."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._windows: dict[tuple[object, ...], ReplayWindow] = {}
+
+    def is_new(self, parcel: Parcel, peer: Contact, *way: object) -> bool:
+        """Whether a parcel comes by this way for the first time; a repeated one is recorded."""
+        first = parcel.events[0].id
+        name = (first.node, first.incarnation, *way)
+        window = self._windows.pop(name, None) or ReplayWindow()
+        # Last in the order of use, so the first is who was silent for longest.
+        self._windows[name] = window
+        if len(self._windows) > _WINDOWS_MAX:
+            del self._windows[next(iter(self._windows))]
+        if window.takes(parcel.number):
+            return True
+        self._step.record(Kind.DUPLICATE, peer=peer.id, reason=Reason.PARCEL_REPEATED, count=len(parcel.events))
+        return False

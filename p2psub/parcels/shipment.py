@@ -1,6 +1,8 @@
-"""A parcel in the hands of whoever passes parts of it on."""
+"""A parcel in the hands of an owner, which passes parts of it on."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import msgspec
 
@@ -68,3 +70,11 @@ class Shipment:
         if self._tree is None:
             self._tree = Tree(self.leaves)
         return self._tree
+
+
+def by_topic(events: Iterable[Event]) -> dict[str, list[int]]:
+    """The indexes of events by their topic: what is true of one is asked once for all."""
+    indexes: dict[str, list[int]] = {}
+    for index, event in enumerate(events):
+        indexes.setdefault(event.topic, []).append(index)
+    return indexes

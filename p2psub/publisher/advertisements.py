@@ -7,7 +7,6 @@ while it keeps to the rate; what none of them speaks of is free.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from p2psub.admission.declarations import Declarations, Declared
@@ -51,7 +50,7 @@ class Advertisements:
         self._offers: dict[int, _Offer] = {}
 
     def active(self) -> tuple[Advertisement, ...]:
-        """Those that stand, or will if nobody objects."""
+        """Those that stand, or will unless they are refused."""
         records = [offer.declared.record for offer in self._offers.values() if offer.declared.is_active]
         return tuple([record for record in records if isinstance(record, Advertisement)])
 
@@ -64,7 +63,7 @@ class Advertisements:
         id_, cluster = self._declarations.next_id(), self._declarations.cluster
         record = Advertisement(id_, 1, DeclarationState.ACTIVE, cluster, command.filter, command.rate)
         self._step.record(Kind.ADVERTISE, advertised=record)
-        declared = self._declarations.declare(record, partial(self._judged, command.number))
+        declared = self._declarations.declare(record)
         self._offers[command.number] = _Offer(declared, compile_filter(record.filter), SECOND_US / record.rate)
 
     def withdraw(self, command: WithdrawCommand) -> None:
@@ -74,12 +73,13 @@ class Advertisements:
             self._declarations.end(offer.declared)
             self._record(offer)
 
-    def _judged(self, number: int, verdict: Verdict) -> None:
-        offer = self._offers.get(number)
-        if offer is not None:
-            self._record(offer, verdict.status, len(verdict.unreached))
-            result = AdvertiseVerdict(verdict.id, verdict.status, verdict.unreached)
-            self._step.effects.append(Reply(number, result))
+    def judged(self, verdict: Verdict) -> None:
+        """One of ours has a new status, unless it was withdrawn: tell the application."""
+        for number, offer in self._offers.items():
+            if offer.declared.record.id == verdict.id:
+                self._record(offer, verdict.status, len(verdict.unreached))
+                result = AdvertiseVerdict(verdict.id, verdict.status, verdict.unreached)
+                self._step.effects.append(Reply(number, result))
 
     def _record(self, offer: _Offer, status: VerdictStatus | None = None, unreached: int | None = None) -> None:
         record = offer.declared.record

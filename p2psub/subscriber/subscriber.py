@@ -1,9 +1,10 @@
-"""The subscriber's side: handing each event over exactly once."""
+"""The subscriber: asks for what the application wants, and hands each event over exactly once."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from p2psub.admission.declarations import Declarations, Declared
 from p2psub.config import PubSubConfig
@@ -12,13 +13,15 @@ from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, Delivered, Verdict
+from p2psub.model.messages.pubsub import Deliver, Delivered, ParcelToSubscriber, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
+from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
+from p2psub.parcels.shipment import Shipment
 from p2psub.parcels.trace_sampler import TraceSampler
 
 
@@ -34,6 +37,13 @@ class _Wanted:
     gap: int = 0
     missed: dict[tuple[NodeId, int], int] = field(default_factory=dict)
     """Per process of an owner: how many events its spool dropped, as told so far."""
+
+
+class SubscriberStatus(NamedTuple):
+    """What a subscriber shows of itself."""
+
+    subscriptions: tuple[SubscriptionId, ...]
+    """Those that were not ended here."""
 
 
 class Subscriber:
@@ -57,9 +67,11 @@ class Subscriber:
         self._wanted: dict[SubscriptionId, _Wanted] = {}
         self._given: dict[tuple[SubscriptionId, EventId], None] = {}
         self._given_order: deque[tuple[Micros, tuple[SubscriptionId, EventId]]] = deque()
+        self._windows = ReplayWindows(step)
 
-    def active(self) -> tuple[SubscriptionId, ...]:
-        return tuple(i for i, w in self._wanted.items() if w.declared.record.state is DeclarationState.ACTIVE)
+    def status(self) -> SubscriberStatus:
+        active = [i for i, w in self._wanted.items() if w.declared.record.state is DeclarationState.ACTIVE]
+        return SubscriberStatus(tuple(active))
 
     # Wanting
 
@@ -67,7 +79,7 @@ class Subscriber:
         id_, cluster = self._declarations.next_id(), self._declarations.cluster
         record = Subscription(id_, 1, DeclarationState.ACTIVE, cluster, command.filter, command.replay)
         self._step.record(Kind.SUBSCRIBE, subscription=id_, subscribed=record)
-        declared = self._declarations.declare(record, self._judged)
+        declared = self._declarations.declare(record)
         self._wanted[id_] = _Wanted(declared, command.number, command.window)
 
     def unsubscribe(self, command: UnsubscribeCommand) -> None:
@@ -79,8 +91,11 @@ class Subscriber:
         wanted.held_back.clear()
         self._declarations.end(wanted.declared)
 
-    def _judged(self, verdict: Verdict) -> None:
-        wanted = self._wanted[verdict.id]
+    def judged(self, verdict: Verdict) -> None:
+        """A subscription of ours, if it is one, has a new status: tell the application."""
+        wanted = self._wanted.get(verdict.id)
+        if wanted is None:
+            return
         state, unreached = wanted.declared.record.state, len(verdict.unreached)
         self._step.record(
             Kind.VERDICT, subscription=verdict.id, status=verdict.status, state=state, unreached=unreached
@@ -153,8 +168,21 @@ class Subscriber:
             self._hand_over(wanted, [event])
         return Outcome.DELIVERED
 
-    def take_parcel(self, id_: SubscriptionId, events: list[Event]) -> None:
-        """Hand over events that promise nothing, as many as there is room for; nobody hears what became of them."""
+    def on_parcel_to_subscriber(self, peer: Contact, sent: ParcelToSubscriber) -> None:
+        """Hand over what is new and genuine; the sender does not hear what became of it."""
+        parcel = sent.parcel
+        if not Shipment(parcel, ()).is_sound() or not self._sealer.is_genuine_parcel(parcel):
+            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.BAD_SIGNATURE, count=len(parcel.events))
+            return
+        for id_, indexes in sent.wanted:
+            if indexes and (max(indexes) >= len(parcel.events) or len(set(indexes)) < len(indexes)):
+                self._step.record(Kind.DROP, peer=peer.id, reason=Reason.NO_SUCH_EVENT, count=len(indexes))
+            elif self._windows.is_new(parcel, peer, id_):
+                events = [parcel.events[index] for index in indexes] if indexes else list(parcel.events)
+                self._take_parcel(id_, events)
+
+    def _take_parcel(self, id_: SubscriptionId, events: list[Event]) -> None:
+        """Hand over events that promise nothing, as many as there is room for."""
         wanted = self._wanted.get(id_)
         if wanted is None or not wanted.declared.is_active:
             self._step.record(Kind.DROP, subscription=id_, reason=Reason.UNSUBSCRIBED, count=len(events))

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from p2psub.casts.cast import Casts, Summary
+from p2psub.casts.cast import Casts
 from p2psub.model.content import DeclarationState, Guarantee
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, EventId, NodeId, SubscriptionId
-from p2psub.model.messages.casts import EventPayload, EventSummary
+from p2psub.model.messages.casts import EventPayload, EventSummary, Summary
 from p2psub.model.messages.pubsub import Deliver, Delivered, Route, Routed
 from p2psub.model.outcomes import Outcome
 from p2psub.model.step import Step

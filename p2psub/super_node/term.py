@@ -16,7 +16,7 @@ from p2psub.model.changes import Change, LogId
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, Contact, NodeId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.casts import ChangePayload
+from p2psub.model.messages.casts import ChangePayload, EventPayload
 from p2psub.model.messages.cluster import ChangesReplicated, ChangeStored, Heartbeat
 from p2psub.model.messages.pubsub import Declare
 from p2psub.model.places import Table
@@ -172,6 +172,7 @@ class Term:
             self.learn(payload.change)
             self.confirmations.answer_when_applied(cast, payload.change.number, part)
         else:
+            assert isinstance(payload, EventPayload)
             self.routing.take(cast, payload)
 
     def on_changes_replicated(self, peer: Contact, replicated: ChangesReplicated) -> None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import msgspec
 
 from p2psub.admission.permits import Permits
-from p2psub.casts.cast import Casts, Summary
+from p2psub.casts.cast import Casts
 from p2psub.config import CubeConfig
 from p2psub.model.changes import Change
 from p2psub.model.content import Declaration, DeclarationState
-from p2psub.model.graycode import WHOLE, covers
+from p2psub.model.graycode import WHOLE, Prefix, covers
 from p2psub.model.ids import CastId, ClusterId, Contact, SubscriptionId
-from p2psub.model.messages.casts import ChangePayload, ChangeSummary
+from p2psub.model.messages.casts import ChangePayload, ChangeSummary, Summary
 from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
@@ -124,11 +124,11 @@ class Verdicts:
         elif covers(list(summary.covered), WHOLE):
             self._conclude(own, VerdictStatus.STABLE, ())
         else:
-            own.unreached = self._unreached(summary)
+            own.unreached = self._unreached(summary.covered)
 
-    def _unreached(self, summary: ChangeSummary) -> tuple[ClusterId, ...]:
-        covered = list(summary.covered)
-        return tuple(entry.cluster for entry in self._directory.present() if not covers(covered, entry.prefix))
+    def _unreached(self, covered: tuple[Prefix, ...]) -> tuple[ClusterId, ...]:
+        reached = list(covered)
+        return tuple(entry.cluster for entry in self._directory.present() if not covers(reached, entry.prefix))
 
     def _conclude(self, own: _Own, status: VerdictStatus, unreached: tuple[ClusterId, ...]) -> None:
         own.status, own.unreached = status, unreached
@@ -147,5 +147,5 @@ class Verdicts:
                 del self._own[id_]
         elif own.status is None and own.cast is not None and waited_ticks >= self._config.accepted_after_ticks:
             progress = self._casts.progress(own.cast)
-            assert isinstance(progress, ChangeSummary)
-            self._conclude(own, VerdictStatus.ACCEPTED, self._unreached(progress))
+            covered = progress.covered if isinstance(progress, ChangeSummary) else ()
+            self._conclude(own, VerdictStatus.ACCEPTED, self._unreached(covered))

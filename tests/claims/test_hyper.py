@@ -259,7 +259,7 @@ class Overlay:
         found: dict[ClusterId, list[Host]] = {cluster: [] for cluster in self.clusters()}
         for host in self.peers:
             assert host.cluster is not None
-            if cores_of(host).match_index.match(event.key, event):
+            if cores_of(host).owner.match_index.match(event.key, event):
                 found[host.cluster].append(host)
         return found
 

@@ -7,7 +7,7 @@ import pytest
 from p2psub.model.content import Event
 from p2psub.model.ids import CastId, Contact, EventId, SubscriptionId
 from p2psub.model.outcomes import Outcome
-from p2psub.publisher.outbox import Outbox, _Waiting
+from p2psub.publisher.publisher import Publisher, _Waiting
 from p2psub.subscriber.subscriber import Subscriber
 from p2psub.super_node.routing import Routing, _Arriving
 from tests.mutants.hostile import APPLICATIONS_COME_AND_GO, OWNERS_FALL
@@ -23,15 +23,15 @@ def remembers_nothing_handed_over(patch: pytest.MonkeyPatch) -> None:
 @mutant("bound:outbox", on=OWNERS_FALL)
 def publishes_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: an unacknowledged publish is tried again. Here it is sent once."""
-    patch.setattr(Outbox, "tick", lambda self: None)
+    patch.setattr(Publisher, "tick", lambda self: None)
 
 
 @mutant("S3", "S5", on=OWNERS_FALL)
 def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event's id is given for good at the first attempt. Here a retry gets another."""
-    look_up = Outbox._look_up
+    look_up = Publisher._look_up
 
-    def renamed(self: Outbox, waiting: _Waiting) -> None:
+    def renamed(self: Publisher, waiting: _Waiting) -> None:
         if waiting.sent_tick != self._step.tick and waiting.event.id in self._outbox:
             self._sequence += 1
             old = self._outbox.pop(waiting.event.id).event
@@ -40,7 +40,7 @@ def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
             self._outbox[id_] = waiting
         look_up(self, waiting)
 
-    patch.setattr(Outbox, "_look_up", renamed)
+    patch.setattr(Publisher, "_look_up", renamed)
 
 
 @mutant("S1", "bound:discharge", on=APPLICATIONS_COME_AND_GO)

@@ -9,7 +9,7 @@ from p2psub.model.ids import Contact, Key
 from p2psub.model.messages.cluster import StoreChange
 from p2psub.model.places import Table
 from p2psub.owner.arc_lease import ArcLease
-from p2psub.owner.match_index import MatchIndex
+from p2psub.owner.match_index import Filed, MatchIndex
 from p2psub.super_node.change_log import ChangeLog
 from p2psub.super_node.change_set import ChangeSet
 from p2psub.super_node.confirmations import Confirmations, _Unapplied
@@ -48,14 +48,15 @@ def serves_without_the_index(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", on=TABLES_MOVE)
 def index_forgets_what_came_meanwhile(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change that arrives while an index is under way belongs into it. Here it is left out."""
-    store = MatchIndex.on_store_change
+    store = MatchIndex.store
 
-    def forgetful(self: MatchIndex, peer: Contact, asked: StoreChange) -> None:
-        store(self, peer, asked)
+    def forgetful(self: MatchIndex, peer: Contact, asked: StoreChange) -> Filed | None:
+        filed = store(self, peer, asked)
         for staged in self._staged.values():
             staged.late.clear()
+        return filed
 
-    patch.setattr(MatchIndex, "on_store_change", forgetful)
+    patch.setattr(MatchIndex, "store", forgetful)
 
 
 @mutant("S1", on=INTERESTS_RACE, first=(5, 3, 6))

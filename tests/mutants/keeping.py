@@ -10,10 +10,10 @@ from p2psub.model.digests import owed_event_id
 from p2psub.model.ids import Contact, EventId, SubscriptionId
 from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, OwedEventId, StoreCopy
 from p2psub.model.outcomes import Outcome
-from p2psub.owner import topic_owner
+from p2psub.owner import owner as owner_module
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.owed_events import HeldEvent, OwedEvents
-from p2psub.owner.topic_owner import TopicOwner
+from p2psub.owner.owner import Owner
 from tests.mutants.hostile import DEBTS_LAST, LIGHTS_OUT, OWNERS_FALL, RINGS_PART, RINGS_PART_AND_FALL
 from tests.mutants.mutant import mutant
 
@@ -28,13 +28,13 @@ def acknowledges_before_replication(patch: pytest.MonkeyPatch) -> None:
 @mutant("S5", on=OWNERS_FALL)
 def says_kept_before_it_is_durable(patch: pytest.MonkeyPatch) -> None:
     """Rule: `CopyStored` states a durable copy. Here it is said on arrival."""
-    on_store_copy = OwedEvents.on_store_copy
+    on_store_copy = Owner.on_store_copy
 
-    def hasty(self: OwedEvents, peer: Contact, keep: StoreCopy) -> None:
+    def hasty(self: Owner, peer: Contact, keep: StoreCopy) -> None:
         self._step.send(peer, CopyStored(keep.cluster, tuple(owed_event.id for owed_event in keep.owed_events)))
         on_store_copy(self, peer, keep)
 
-    patch.setattr(OwedEvents, "on_store_copy", hasty)
+    patch.setattr(Owner, "on_store_copy", hasty)
 
 
 @mutant("S1", "S5", on=RINGS_PART)
@@ -89,7 +89,7 @@ def trusts_old_holders_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", "conservation", "bound:discharge", on=OWNERS_FALL)
 def new_owner_pays_nothing(patch: pytest.MonkeyPatch) -> None:
     """Rule: an undischarged event is paid by whoever owns it now. Here only its first owner sends it, once."""
-    patch.setattr(TopicOwner, "_tend", lambda self, held: None)
+    patch.setattr(Owner, "_tend", lambda self, held: None)
 
 
 @mutant("S1", "conservation", on=LIGHTS_OUT, first=(3, 1), seeds=3)
@@ -110,21 +110,21 @@ def names_a_owed_event_by_its_event(patch: pytest.MonkeyPatch) -> None:
     def by_event(event: EventId, _: Iterable[Obligation]) -> OwedEventId:
         return owed_event_id(event, ())
 
-    patch.setattr(topic_owner, "owed_event_id", by_event)
+    patch.setattr(owner_module, "owed_event_id", by_event)
 
 
 @mutant("S1", "conservation", on=OWNERS_FALL)
 def calls_it_delivered_when_sent(patch: pytest.MonkeyPatch) -> None:
     """Rule: an outcome is said by the subscriber. Here the owner takes a message sent for one delivered."""
-    pay = TopicOwner._pay
+    pay = Owner._pay
 
-    def hopeful(self: TopicOwner, held: HeldEvent) -> None:
+    def hopeful(self: Owner, held: HeldEvent) -> None:
         pay(self, held)
         said: tuple[tuple[SubscriptionId, Outcome], ...] = tuple((id_, Outcome.DELIVERED) for id_ in held.owed)
         if said:
             self._settle(held.owed_event.timed.event.id, said)
 
-    patch.setattr(TopicOwner, "_pay", hopeful)
+    patch.setattr(Owner, "_pay", hopeful)
 
 
 @mutant("bound:discharge", "S9", on=OWNERS_FALL)

@@ -39,8 +39,8 @@ def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
     becomes the predecessor.
     """
 
-    def join(self: Ring, cluster: ClusterId, found: Found) -> None:
-        self._enter(cluster)
+    def join(self: Ring, found: Found) -> None:
+        self._enter()
         self.is_small = False
         self.successors = self._without_me([*found.successors])[:1]
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import NamedTuple
 
 from p2psub.casts import spread
-from p2psub.model.graycode import WHOLE, Prefix
+from p2psub.model.graycode import WHOLE, Prefix, overlaps
 
 Pick = Callable[[list[Prefix], Random], Prefix]
 
@@ -96,7 +96,7 @@ def walk(root: Prefix, neighbours: Neighbours, targets: list[Prefix] | None = No
         own, subcube, hops = waiting.pop()
         assert spread.is_mine(own, subcube)
         for d, half in spread.halves(own, subcube):
-            if targets is None or any(spread.enters(half, target) for target in targets):
+            if targets is None or any(overlaps(half, target) for target in targets):
                 receiver = neighbours[own, d]
                 sent.append(Hop(own, receiver, d, hops + 1))
                 waiting.append((receiver, half, hops + 1))

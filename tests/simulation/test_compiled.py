@@ -71,7 +71,7 @@ def test_all_that_is_named_is_compiled(compiled: Path, tmp_path: Path) -> None:
     """All that pyproject.toml names is machine code in the wheel, and is what runs; nothing is in the source tree."""
     assert not [path for package in (*PACKAGES, "build") for path in (ROOT / package).rglob("*.so")]
     loaded = run(["-c", LOADED], compiled, tmp_path)
-    for name in ("p2psub.node.core", "p2psub.model.step", "p2psub.owner.topic_owner", "sims.engine.world"):
+    for name in ("p2psub.node.core", "p2psub.model.step", "p2psub.owner.owner", "sims.engine.world"):
         assert loaded[name] == str(compiled / name.replace(".", "/")) + SUFFIX
     named = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for pattern in named["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["modules"]:

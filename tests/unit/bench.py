@@ -215,7 +215,7 @@ def give_index(cores: Cores, table: Table, changes: Iterable[Change] = ()) -> No
     start = table.arc_start_of(cores.step.me.id)
     assert start is not None
     transfer = IndexTransfer(CLUSTER, table.version, start, 1, 0, 1, tuple(changes))
-    cores.match_index.on_index_transfer(at(1), transfer)
+    cores.owner.match_index.on_index_transfer(at(1), transfer)
     assert cores.adopt_table(table)
     cores.arc_lease.renew(cores.step.now, None)
 
@@ -231,7 +231,6 @@ def member_at(
     """A member of the cluster that the node at 1 rules, with a running lease on its arc of a table."""
     cores = cores_at(place, policy, config, notary)
     cores.election.follow(CLUSTER, table.version.epoch, at(1))
-    cores.enter_cluster(CLUSTER)
     give_index(cores, table, changes)
     forget(cores.step)
     return cores

@@ -68,9 +68,9 @@ class Leader:
     def settle(self) -> None:
         """Let the disk write, and hear what was said to ourselves, until nothing is left to do."""
         hears: dict[type[Message], Callable[[Contact, Any], None]] = {
-            IndexTransfer: self.cores.match_index.on_index_transfer,
+            IndexTransfer: self.cores.owner.match_index.on_index_transfer,
             IndexStored: self.leadership.on_index_stored,
-            StoreChange: self.cores.match_index.on_store_change,
+            StoreChange: self.cores.owner.on_store_change,
             ChangeStored: self.term.on_change_stored,
             Verdict: self._hear_verdict,
         }

@@ -1,30 +1,21 @@
-"""Casts over the cube: the request down, custody at once, the answer up."""
+"""Casts over the cube: the request down, custody at once, the answer up.
+
+A payload is what a cast carries. It knows what a cast must know of it: whether it wants answers, which part of it
+concerns a subcube, what the answers of several subcubes are together, and in which message it travels.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from p2psub.model.changes import Change
-from p2psub.model.content import Timed
-from p2psub.model.graycode import Prefix
+from p2psub.model.content import Guarantee, Timed
+from p2psub.model.graycode import Prefix, overlaps
 from p2psub.model.ids import CastId, ClusterId, SubscriptionId
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.places import Entry
-
-
-class ChangePayload(Message, frozen=True):
-    """Broadcast: a numbered change for every cluster."""
-
-    change: Change
-
-
-class EventPayload(Message, frozen=True):
-    """Multicast: an event, and per target cluster the matched subscriptions; `missed` as in `Deliver`."""
-
-    timed: Timed
-    targets: tuple[tuple[ClusterId, Prefix, tuple[SubscriptionId, ...]], ...]
-    missed: tuple[Missed, ...] = ()
 
 
 class ChangeSummary(Message, frozen=True):
@@ -40,6 +31,61 @@ class EventSummary(Message, frozen=True):
     """Outcomes of one subtree; a subscription without outcome is not named, and its owner tries again."""
 
     outcomes: tuple[tuple[SubscriptionId, Outcome], ...]
+
+
+Summary = ChangeSummary | EventSummary
+
+
+class ChangePayload(Message, frozen=True):
+    """Broadcast: a numbered change for every cluster."""
+
+    wants_answer: ClassVar[bool] = True
+    change: Change
+
+    def restrict(self, _: Prefix) -> ChangePayload:
+        return self
+
+    def has_part_in(self, _: Prefix) -> bool:
+        return True
+
+    def merge(self, summaries: Iterable[Summary]) -> ChangeSummary:
+        votes = [summary for summary in summaries if isinstance(summary, ChangeSummary)]
+        return ChangeSummary(
+            covered=tuple(prefix for vote in votes for prefix in vote.covered),
+            granted=sum(vote.granted for vote in votes),
+            refused=sum(vote.refused for vote in votes),
+            retained=sum(vote.retained for vote in votes),
+        )
+
+    def request(self, id_: CastId, subcube: Prefix, hops: int) -> ChangeCast:
+        return ChangeCast(id_, subcube, self, hops)
+
+
+class EventPayload(Message, frozen=True):
+    """Multicast: an event, and per target cluster the matched subscriptions; `missed` as in `Deliver`."""
+
+    timed: Timed
+    targets: tuple[tuple[ClusterId, Prefix, tuple[SubscriptionId, ...]], ...]
+    missed: tuple[Missed, ...] = ()
+
+    @property
+    def wants_answer(self) -> bool:
+        return self.timed.event.guarantee is Guarantee.EFFECTIVELY_ONCE
+
+    def restrict(self, half: Prefix) -> EventPayload | None:
+        targets = [target for target in self.targets if overlaps(half, target[1])]
+        if len(targets) == len(self.targets):
+            return self
+        return EventPayload(self.timed, tuple(targets), self.missed) if targets else None
+
+    def has_part_in(self, prefix: Prefix) -> bool:
+        return any(overlaps(prefix, target[1]) for target in self.targets)
+
+    def merge(self, summaries: Iterable[Summary]) -> EventSummary:
+        return EventSummary(tuple(o for part in summaries if isinstance(part, EventSummary) for o in part.outcomes))
+
+    def request(self, id_: CastId, subcube: Prefix, hops: int) -> EventCast:
+        return EventCast(id_, subcube, self, hops)
 
 
 class ChangeCast(Message, frozen=True):
@@ -69,6 +115,9 @@ class EventCast(Message, frozen=True):
         return SMALL + SMALL + self.payload.timed.weight
 
 
+CastRequest = ChangeCast | EventCast
+
+
 class Custody(Message, frozen=True):
     """Received, and responsible from here on."""
 
@@ -81,7 +130,7 @@ class Answer(Message, frozen=True):
 
     id: CastId
     subcube: Prefix
-    summary: ChangeSummary | EventSummary
+    summary: Summary
 
 
 class CastRefused(Message, frozen=True):

@@ -84,7 +84,9 @@ class Overlay:
     def matching(self, topic: str) -> list[NodeId]:
         """Everybody whose index has an active subscription to the topic."""
         event = event_of(topic)
-        return [host.id for host in self.stage.saboteur.peers() if cores_of(host).match_index.match(event.key, event)]
+        return [
+            host.id for host in self.stage.saboteur.peers() if cores_of(host).owner.match_index.match(event.key, event)
+        ]
 
 
 def cores_of(host: Host) -> Cores:

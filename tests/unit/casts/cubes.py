@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import count
 
-from p2psub.casts.cast import Casts, Payload, Summary
+from p2psub.casts.cast import Casts, Payload
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact
-from p2psub.model.messages.casts import Answer, ChangeCast, ChangePayload, ChangeSummary
+from p2psub.model.messages.casts import Answer, ChangeCast, ChangePayload, ChangeSummary, Summary
 from p2psub.model.places import Entry
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election

@@ -278,3 +278,35 @@ def test_cluster_without_a_place_finishes_at_once_and_says_so() -> None:
     bench = Bench("00", ())
     bench.start()
     assert bench.done == [(vote(granted=0), False)]
+
+
+# Payloads
+
+
+def test_change_concerns_every_half_and_its_votes_are_summed() -> None:
+    """Nothing is cut off for a half; of no votes the sum is empty."""
+    assert CHANGE.restrict(Prefix("1")) is CHANGE
+    assert CHANGE.has_part_in(Prefix("01"))
+    assert CHANGE.wants_answer
+    assert CHANGE.merge(()) == vote(granted=0)
+    assert CHANGE.merge([vote("0"), vote("1", refused=2)]) == vote("0", "1", granted=2, refused=2)
+
+
+def test_event_is_cut_down_to_the_targets_of_a_half() -> None:
+    """What concerns no cluster there is not sent there; what concerns all of them is sent as it is."""
+    payload = multicast("10", "01")
+    assert payload.restrict(Prefix("1")) == multicast("10")
+    assert payload.restrict(Prefix("11")) is None
+    assert payload.restrict(Prefix("")) is payload
+    assert [prefix for prefix in ("1", "10", "100", "11", "00") if payload.has_part_in(Prefix(prefix))] == [
+        "1",
+        "10",
+        "100",
+    ]
+
+
+def test_summary_of_another_kind_counts_nothing() -> None:
+    """A liar may answer a multicast with votes, or a broadcast with outcomes: neither is merged."""
+    said = EventSummary(((subscription_of(on_topic("x")).id, Outcome.DELIVERED),))
+    assert multicast("1").merge([vote("1"), said]) == said
+    assert CHANGE.merge([said, vote("1")]) == vote("1")

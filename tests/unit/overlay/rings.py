@@ -10,10 +10,18 @@ from p2psub.model.ids import Contact, Key, NodeId, Place
 from p2psub.model.messages import Message
 from p2psub.model.messages.ring import Found, Lookup, Neighbourhood, Stabilise
 from p2psub.model.step import Step
+from p2psub.overlay.election import NO_EPOCH, Election
 from p2psub.overlay.liveness import Liveness
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
 from tests.unit.bench import CLUSTER, CONFIG, at, step_at
+
+
+def elected(step: Step) -> Election:
+    """The election of a node that knows its cluster, and not yet who leads it."""
+    election = Election(step, CONFIG.cluster)
+    election.recover(CLUSTER, NO_EPOCH)
+    return election
 
 
 class Peer:
@@ -22,7 +30,7 @@ class Peer:
     def __init__(self, step: Step, config: RingConfig) -> None:
         self.step = step
         self.liveness = Liveness(step, CONFIG.liveness)
-        self.ring = Ring(step, config, self.liveness)
+        self.ring = Ring(step, config, self.liveness, elected(step))
         self.lookups = Lookups(step, config, self.ring)
 
     def hear(self, sender: Contact, message: Message) -> None:
@@ -54,7 +62,7 @@ class Exchange:
         for index, contact in enumerate(ring):
             peer = self.add(contact)
             after = [*ring[index + 1 :], *ring[:index]][: self.config.successors]
-            peer.ring.take_small_list(CLUSTER, [contact, *after])
+            peer.ring.take_small_list([contact, *after])
             peer.ring.predecessor = ring[index - 1] if len(ring) > 1 else None
             peer.ring.outgrow_small()
 
@@ -62,16 +70,15 @@ class Exchange:
         """A member that is in no ring yet."""
         step = step_at(0)
         step.me = contact
-        peer = self.peers[contact.id] = Peer(step, self.config)
-        peer.ring.cluster = CLUSTER
-        return peer
+        self.peers[contact.id] = Peer(step, self.config)
+        return self.peers[contact.id]
 
     def join(self, place: int, via: int) -> None:
         """A newcomer looks itself up through a member, and copies the list it is told."""
         peer = self.add(at(place))
 
         def join(found: Found) -> None:
-            peer.ring.join(CLUSTER, found)
+            peer.ring.join(found)
 
         peer.lookups.start(at(place).id, join, via=at(via))
         self.deliver()

@@ -10,7 +10,7 @@ from p2psub.model.messages.ring import Found, Neighbourhood, Stabilise
 from p2psub.overlay.liveness import Liveness
 from p2psub.overlay.ring import Ring
 from tests.unit.bench import CLUSTER, CONFIG, at, node_at, sent, step_at
-from tests.unit.overlay.rings import Exchange
+from tests.unit.overlay.rings import Exchange, elected
 
 R = CONFIG.ring.successors
 
@@ -21,9 +21,9 @@ class Member:
     def __init__(self, place: int, *successors: int, predecessor: int | None = None) -> None:
         self.step = step_at(place)
         self.liveness = Liveness(self.step, CONFIG.liveness)
-        self.ring = Ring(self.step, CONFIG.ring, self.liveness)
+        self.ring = Ring(self.step, CONFIG.ring, self.liveness, elected(self.step))
         if successors:
-            self.ring.join(CLUSTER, Found(CLUSTER, 1, at(successors[0]), contacts(*successors), 1))
+            self.ring.join(Found(CLUSTER, 1, at(successors[0]), contacts(*successors), 1))
         if predecessor is not None:
             self.ring.on_stabilise(at(predecessor), Stabilise(CLUSTER, notifies=True))
         sent(self.step)
@@ -151,7 +151,7 @@ def test_member_whose_successors_all_died_comes_back_through_whom_it_remembers()
 def test_small_ring_is_the_super_nodes_list() -> None:
     """In it nobody stabilises: the lists handed out are ideal; outgrown, the rules keep them so."""
     member = Member(50)
-    member.ring.take_small_list(CLUSTER, contacts(20, 50, 90))
+    member.ring.take_small_list(contacts(20, 50, 90))
     assert (member.successors, member.predecessor) == ([90, 20], 20)
     member.ring.stabilise()
     member.told(90, 70, 20, 50)
@@ -166,16 +166,16 @@ def test_ring_that_shrinks_to_a_small_one_keeps_no_fingers() -> None:
     """One of them may point to a member that is gone, and every look-up would be handed to it."""
     member = Member(50)
     member.ring.fingers = {7: at(80)}
-    member.ring.take_small_list(CLUSTER, contacts(20, 50, 70))
+    member.ring.take_small_list(contacts(20, 50, 70))
     assert member.ring.next_hop(node_at(90)) == at(70)
 
 
 def test_list_that_names_only_the_joiner_is_no_ring() -> None:
     """A member that came back finds its own old place: it is of no use to join oneself."""
     member = Member(10)
-    member.ring.join(CLUSTER, Found(CLUSTER, 1, at(10), contacts(10), 1))
+    member.ring.join(Found(CLUSTER, 1, at(10), contacts(10), 1))
     assert not member.ring.is_joined
-    member.ring.join(CLUSTER, Found(CLUSTER, 1, at(90), contacts(10), 1))
+    member.ring.join(Found(CLUSTER, 1, at(90), contacts(10), 1))
     assert member.successors == [90]
 
 

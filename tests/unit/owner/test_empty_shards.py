@@ -40,7 +40,7 @@ class Asking:
 
     def __init__(self) -> None:
         self.cores = member_at(OWNER, TABLE)
-        self.step, self.core = self.cores.step, self.cores.shards
+        self.step, self.core = self.cores.step, self.cores.owner.shards
         self.at(10 * LEASE_US)
 
     def at(self, now: int) -> None:
@@ -104,7 +104,7 @@ def test_shard_is_asked_about_once_a_tick() -> None:
 def test_nobody_is_asked_by_who_is_in_no_cluster() -> None:
     """There is no table that names an owner, or no cluster whose shards are meant."""
     asking = Asking()
-    asking.core.cluster = None
+    asking.cores.election.cluster = None
     assert asking.ask() == []
 
 
@@ -140,7 +140,7 @@ def test_busy_owner_passes_an_empty_shard_over_without_a_break() -> None:
         asking.core.tick()
         for _, ask in sent_of(asking.step, ShardRequest):
             asked += 1
-            shard_owner.shards.on_shard_request(at(OWNER), ask)
+            shard_owner.owner.shards.on_shard_request(at(OWNER), ask)
         for _, said in sent_of(shard_owner.step, ShardEmpty):
             asking.core.on_shard_empty(at(SHARDS), said)
     assert 10 <= asked <= 60
@@ -209,8 +209,8 @@ def test_lease_that_came_with_matches_serves_streams_too() -> None:
     """A shard's owner says the same with every answer about a promised event."""
     asking = Asking()
     event, start = event_of(TOPIC), asking.step.now
-    asking.cores.matchmaker.gather(Timed(event, Micros(0)), at(9))
-    asking.cores.matchmaker.on_match_response(at(SHARDS), MatchResponse(CLUSTER, 0, event.id, (), (), True))
+    asking.cores.owner.matchmaker.gather(Timed(event, Micros(0)), at(9))
+    asking.cores.owner.on_match_response(at(SHARDS), MatchResponse(CLUSTER, 0, event.id, (), (), True))
     assert asking.passes_over() == [0]
     asking.at(start + LEASE_US)
     assert asking.passes_over() == []
@@ -229,21 +229,21 @@ def test_owner_answers_for_an_empty_shard_alone() -> None:
     """Silence about the other: whoever hears nothing sends what he has."""
     cores = shard_owner(0)
     for shard in (0, 1):
-        cores.shards.on_shard_request(at(OWNER), ShardRequest(CLUSTER, shard, Micros(77)))
+        cores.owner.shards.on_shard_request(at(OWNER), ShardRequest(CLUSTER, shard, Micros(77)))
     assert sent(cores.step) == [(at(OWNER), ShardEmpty(CLUSTER, 1, Micros(77)))]
 
 
 def test_subscription_to_a_shard_that_was_called_empty_waits_for_that_lease() -> None:
     """Until then somebody passes the shard over, so it is not stable."""
     cores, change = shard_owner(), change_of(wildcard_in_shard(0), 1)
-    cores.shards.on_shard_request(at(OWNER), ShardRequest(CLUSTER, 0, Micros(0)))
+    cores.owner.shards.on_shard_request(at(OWNER), ShardRequest(CLUSTER, 0, Micros(0)))
     sent(cores.step)
-    cores.match_index.on_store_change(at(1), StoreChange(CLUSTER, epoch(1, 1), change, None))
+    cores.owner.on_store_change(at(1), StoreChange(CLUSTER, epoch(1, 1), change, None))
     cores.step.now = Micros(LEASE_US - 1)
-    cores.match_index.tick()
+    cores.owner.match_index.tick()
     assert sent(cores.step) == []
     cores.step.now = LEASE_US
-    cores.match_index.tick()
+    cores.owner.match_index.tick()
     assert [type(message) for _, message in sent(cores.step)] == [ChangeStored]
 
 
@@ -251,7 +251,7 @@ def test_subscription_to_a_shard_that_was_called_empty_waits_for_that_lease() ->
 def test_shard_that_does_not_exist_is_nobodys(shard: int) -> None:
     """Whatever a liar asks for."""
     cores = shard_owner()
-    cores.shards.on_shard_request(at(OWNER), ShardRequest(CLUSTER, shard, Micros(0)))
+    cores.owner.shards.on_shard_request(at(OWNER), ShardRequest(CLUSTER, shard, Micros(0)))
     assert sent(cores.step) == []
 
 
@@ -259,7 +259,7 @@ def test_nobody_answers_for_a_shard_without_a_lease_on_it() -> None:
     """Not after the lease, not elsewhere in the ring, not for another cluster."""
     late, elsewhere, foreign = shard_owner(), member_at(OWNER, TABLE), shard_owner()
     late.step.now = Micros(CONFIG.cluster.lease_ticks * TICK_US)
-    late.shards.on_shard_request(at(OWNER), ShardRequest(CLUSTER, 0, Micros(0)))
-    elsewhere.shards.on_shard_request(at(SHARDS), ShardRequest(CLUSTER, 0, Micros(0)))
-    foreign.shards.on_shard_request(at(OWNER), ShardRequest(ClusterId("c2"), 0, Micros(0)))
+    late.owner.shards.on_shard_request(at(OWNER), ShardRequest(CLUSTER, 0, Micros(0)))
+    elsewhere.owner.shards.on_shard_request(at(SHARDS), ShardRequest(CLUSTER, 0, Micros(0)))
+    foreign.owner.shards.on_shard_request(at(OWNER), ShardRequest(ClusterId("c2"), 0, Micros(0)))
     assert sent(late.step) == sent(elsewhere.step) == sent(foreign.step) == []

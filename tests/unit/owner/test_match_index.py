@@ -42,7 +42,7 @@ REIGN = epoch(1, 1)
 
 def store(cores: Cores, change: Change, under_way: TableVersion | None = None) -> None:
     """The super-node asks the owner to store a change."""
-    cores.match_index.on_store_change(at(1), StoreChange(CLUSTER, REIGN, change, under_way))
+    cores.owner.on_store_change(at(1), StoreChange(CLUSTER, REIGN, change, under_way))
 
 
 def transfer(change: Change | None, *, attempt: int = 1, part: int = 0, parts: int = 1, n: int = 2) -> IndexTransfer:
@@ -58,7 +58,7 @@ def confirmation(change: Change, *, granted: bool = True, retained: int = 0) -> 
 
 def matched(cores: Cores, event: Event) -> list[int]:
     """Sequence numbers of the subscriptions under the event's topic that want it."""
-    return [owed.subscription.sequence for owed in cores.match_index.match(event.key, event)]
+    return [owed.subscription.sequence for owed in cores.owner.match_index.match(event.key, event)]
 
 
 def test_stored_interest_is_matched_and_confirmed() -> None:
@@ -67,7 +67,7 @@ def test_stored_interest_is_matched_and_confirmed() -> None:
     store(cores, change_of(record, 1))
     assert sent(cores.step) == [(at(1), confirmation(change_of(record, 1)))]
     event = event_of(TOPIC)
-    assert cores.match_index.match(event.key, event) == [Obligation(record.id, CLUSTER)]
+    assert cores.owner.match_index.match(event.key, event) == [Obligation(record.id, CLUSTER)]
 
 
 def test_ended_subscription_is_taken_out_and_an_old_copy_does_not_bring_it_back() -> None:
@@ -94,7 +94,7 @@ def test_change_of_another_term_is_neither_stored_nor_confirmed() -> None:
     """A deposed super-node must not count on an index that is about to be replaced."""
     cores, change = member_at(64, TABLE), change_of(subscription_of(on_topic(TOPIC)), 1)
     for term in (epoch(0, 200), epoch(2, 200)):
-        cores.match_index.on_store_change(at(200), StoreChange(CLUSTER, term, change, None))
+        cores.owner.on_store_change(at(200), StoreChange(CLUSTER, term, change, None))
     assert sent(cores.step) == []
     assert matched(cores, event_of(TOPIC)) == []
 
@@ -106,9 +106,9 @@ def test_change_stored_while_an_index_is_under_way_is_in_it() -> None:
         cores = member_at(64, TABLE)
         if announced_first:
             store(cores, change_of(since, 2), NEXT.version)
-            cores.match_index.on_index_transfer(at(1), transfer(change_of(before, 1)))
+            cores.owner.match_index.on_index_transfer(at(1), transfer(change_of(before, 1)))
         else:
-            cores.match_index.on_index_transfer(at(1), transfer(change_of(before, 1)))
+            cores.owner.match_index.on_index_transfer(at(1), transfer(change_of(before, 1)))
             store(cores, change_of(since, 2), NEXT.version)
         assert cores.adopt_table(NEXT)
         assert sorted(matched(cores, event_of(TOPIC))) == [1, 2]
@@ -119,7 +119,7 @@ def test_new_index_replaces_the_old_one() -> None:
     record = subscription_of(on_topic(TOPIC))
     cores = member_at(64, TABLE, [change_of(record, 1)])
     assert matched(cores, event_of(TOPIC)) == [1]
-    cores.match_index.on_index_transfer(at(1), transfer(None))
+    cores.owner.match_index.on_index_transfer(at(1), transfer(None))
     assert cores.adopt_table(NEXT)
     assert matched(cores, event_of(TOPIC)) == []
 
@@ -128,12 +128,12 @@ def test_parts_of_different_attempts_do_not_mix() -> None:
     """The set may have changed between them: only all parts of one attempt are an index."""
     cores = member_at(64, TABLE)
     one, other = (change_of(subscription_of(on_topic(TOPIC), n), n) for n in (1, 2))
-    cores.match_index.on_index_transfer(at(1), transfer(one, attempt=1, part=0, parts=2))
-    cores.match_index.on_index_transfer(at(1), transfer(other, attempt=2, part=1, parts=2))
+    cores.owner.match_index.on_index_transfer(at(1), transfer(one, attempt=1, part=0, parts=2))
+    cores.owner.match_index.on_index_transfer(at(1), transfer(other, attempt=2, part=1, parts=2))
     assert sent(cores.step) == []
-    cores.match_index.on_index_transfer(at(1), transfer(other, attempt=1, part=1, parts=2))
+    cores.owner.match_index.on_index_transfer(at(1), transfer(other, attempt=1, part=1, parts=2))
     assert sent(cores.step) == []
-    cores.match_index.on_index_transfer(at(1), transfer(one, attempt=2, part=0, parts=2))
+    cores.owner.match_index.on_index_transfer(at(1), transfer(one, attempt=2, part=0, parts=2))
     assert sent(cores.step) == [(at(1), IndexStored(CLUSTER, TableVersion(REIGN, 2)))]
 
 
@@ -141,10 +141,10 @@ def test_table_without_its_index_is_not_obeyed() -> None:
     """A member that would serve an arc without its subscriptions says that it lacks them."""
     cores = member_at(64, TABLE)
     assert not cores.adopt_table(NEXT)
-    lacked = cores.match_index.is_lacking
+    lacked = cores.owner.match_index.is_lacking
     assert cores.arc_lease.table == TABLE
-    cores.match_index.on_index_transfer(at(1), transfer(None))
-    assert (lacked, cores.match_index.is_lacking) == (True, False)
+    cores.owner.match_index.on_index_transfer(at(1), transfer(None))
+    assert (lacked, cores.owner.match_index.is_lacking) == (True, False)
     assert cores.adopt_table(NEXT)
 
 
@@ -155,7 +155,7 @@ def test_late_copy_of_an_adopted_index_changes_nothing() -> None:
     sent(cores.step)
     store(cores, change_of(subscription_of(on_topic(TOPIC)), 1))
     sent(cores.step)
-    cores.match_index.on_index_transfer(at(1), transfer(None))
+    cores.owner.match_index.on_index_transfer(at(1), transfer(None))
     assert sent(cores.step) == []
     assert cores.adopt_table(NEXT)
     assert matched(cores, event_of(TOPIC)) == [1]
@@ -169,15 +169,15 @@ def shard_owner() -> tuple[Cores, Subscription]:
 def test_shard_called_empty_confirms_a_subscription_only_after_that_lease() -> None:
     """Until then somebody stores events without asking the shard: the subscription is not stable yet."""
     cores, record = shard_owner()
-    assert cores.match_index.lease_empty(0)
+    assert cores.owner.match_index.lease_empty(0)
     store(cores, change_of(record, 1))
-    assert not cores.match_index.lease_empty(0)
+    assert not cores.owner.match_index.lease_empty(0)
     assert sent(cores.step) == []
     cores.step.now = Micros(CONFIG.pubsub.empty_lease_us - 1)
-    cores.match_index.tick()
+    cores.owner.match_index.tick()
     assert sent(cores.step) == []
     cores.step.now = CONFIG.pubsub.empty_lease_us
-    cores.match_index.tick()
+    cores.owner.match_index.tick()
     assert sent(cores.step) == [(at(1), confirmation(change_of(record, 1)))]
 
 
@@ -185,37 +185,37 @@ def test_replay_is_not_lost_behind_an_empty_lease() -> None:
     """The late confirmation of a new subscription counts the retained events that it is owed."""
     cores = member_at(64, table_of(64))
     for shard in range(CONFIG.pubsub.shards):
-        assert cores.match_index.lease_empty(shard)
+        assert cores.owner.match_index.lease_empty(shard)
     event, now = event_of(TOPIC, retain_us=60 * SECOND_US), cores.step.now
-    cores.topic_owner.recent.retain(event, now, now)
+    cores.owner.owed_events.recent.retain(event, now, now)
     change = change_of(subscription_of(ANY, replay=True), 1)
     store(cores, change)
     assert sent_of(cores.step, ChangeStored) == []
-    assert [held.owed_event.timed.event for held in cores.owed_events.held.values()] == [event]
+    assert [held.owed_event.timed.event for held in cores.owner.owed_events.held.values()] == [event]
     cores.step.now = CONFIG.pubsub.empty_lease_us
-    cores.match_index.tick()
+    cores.owner.match_index.tick()
     assert sent_of(cores.step, ChangeStored) == [(at(1), confirmation(change, retained=1))]
 
 
 def test_restarted_owner_waits_for_the_empty_leases_of_its_last_incarnation() -> None:
     """It does not know what it said before it died."""
     cores, record = shard_owner()
-    cores.match_index.start()
+    cores.owner.match_index.start()
     store(cores, change_of(record, 1))
     assert sent(cores.step) == []
-    tick(cores.step, cores.match_index.tick, 4)
+    tick(cores.step, cores.owner.match_index.tick, 4)
     assert sent(cores.step) == [(at(1), confirmation(change_of(record, 1)))]
 
 
 def test_new_table_is_reported_only_when_empty_leases_given_under_the_old_one_are_over() -> None:
     """The report ends our duty to confirm for the old arc; whoever skips the shard on our word must be done first."""
     cores, _ = shard_owner()
-    obeyed = [cores.match_index.obeyed]
-    assert cores.match_index.lease_empty(0)
+    obeyed = [cores.owner.match_index.obeyed]
+    assert cores.owner.match_index.lease_empty(0)
     give_index(cores, table_of(32, 64, n=2))
-    obeyed.append(cores.match_index.obeyed)
+    obeyed.append(cores.owner.match_index.obeyed)
     cores.step.now = CONFIG.pubsub.empty_lease_us
-    obeyed.append(cores.match_index.obeyed)
+    obeyed.append(cores.owner.match_index.obeyed)
     assert obeyed == [TableVersion(REIGN, 1), None, TableVersion(REIGN, 2)]
 
 

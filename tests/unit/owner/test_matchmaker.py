@@ -7,7 +7,7 @@ from p2psub.model.content import Event, Timed
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
 from p2psub.node.cores import Cores
-from p2psub.owner.matchmaker import Gathering, Matchmaker
+from p2psub.owner.matchmaker import Gathering
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -43,16 +43,22 @@ class Asking:
         self.cores.arc_lease.renew(self.cores.step.now, ((STREAM, 4), (OTHER, 2)))
         self.step = self.cores.step
         self.done: list[Gathering] = []
-        cores = self.cores
-        self.core = Matchmaker(
-            self.step, CONFIG.pubsub, cores.arc_lease, cores.match_index, cores.shards, matched=self.done.append
-        )
-        self.core.cluster = CLUSTER
+        self.core = self.cores.owner.matchmaker
 
     def gather(self, event: Event) -> list[int]:
         """Start, and say which shards were asked."""
-        self.core.gather(Timed(event, Micros(0)), PUBLISHER)
+        self.note(self.core.gather(Timed(event, Micros(0)), PUBLISHER))
         return self.asked()
+
+    def note(self, gathering: Gathering | None) -> None:
+        """Remember what is matched."""
+        if gathering is not None:
+            self.done.append(gathering)
+
+    def tick(self) -> None:
+        """Half a heartbeat, as the owner has it."""
+        for gathering in self.core.tick():
+            self.note(self.core.ask_again(gathering))
 
     def asked(self) -> list[int]:
         """The shards asked since the last look."""
@@ -63,7 +69,7 @@ class Asking:
     def say(self, event: Event, shard: int, *matches: Obligation, empty: bool = False) -> None:
         """The shard's owner answers."""
         said = MatchResponse(CLUSTER, shard, event.id, matches, ((STREAM, 3),), empty)
-        self.core.on_match_response(at(SHARDS), said)
+        self.note(self.core.on_match_response(at(SHARDS), said))
 
 
 def test_event_is_matched_when_the_last_shard_has_answered() -> None:
@@ -111,7 +117,7 @@ def test_lease_ends_with_the_table_it_was_given_under() -> None:
     asking, first = Asking(), event_of(TOPIC, 1)
     asking.gather(first)
     asking.say(first, 0, empty=True)
-    asking.cores.shards.forget()
+    asking.cores.owner.shards.forget()
     assert asking.gather(event_of(TOPIC, 2)) == [0, 1]
 
 
@@ -120,9 +126,9 @@ def test_unanswered_question_is_asked_again() -> None:
     asking, event = Asking(), event_of(TOPIC)
     asking.gather(event)
     asking.say(event, 1)
-    tick(asking.step, asking.core.tick)
+    tick(asking.step, asking.tick)
     assert asking.asked() == []
-    tick(asking.step, asking.core.tick)
+    tick(asking.step, asking.tick)
     assert asking.asked() == [0]
 
 
@@ -132,7 +138,7 @@ def test_event_is_given_up_when_the_key_is_no_longer_ours() -> None:
     asking.gather(event)
     asking.step.now = Micros(CONFIG.cluster.lease_ticks * TICK_US)
     asking.step.tick += 1
-    asking.core.tick()
+    asking.tick()
     assert event.id not in asking.core
     asking.say(event, 0)
     asking.say(event, 1)
@@ -150,7 +156,7 @@ def test_shard_answers_with_its_matches_or_that_it_is_empty() -> None:
     """And with the changes it is known to hold."""
     cores, event = shard_owner(), event_of(TOPIC)
     for shard in (0, 1):
-        cores.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, shard, event))
+        cores.owner.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, shard, event))
     matches = (Obligation(wildcard_in_shard(0).id, CLUSTER),)
     assert sent(cores.step) == [
         (at(OWNER), MatchResponse(CLUSTER, 0, event.id, matches, ((STREAM, 1),), False)),
@@ -163,7 +169,7 @@ def test_shard_that_matches_nothing_is_not_called_empty() -> None:
     record = subscription_of(on_topic(*map(str, range(9))), 4)
     cores = member_at(SHARDS, TABLE, [change_of(record, 1)])
     for shard in (0, 1):
-        cores.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, shard, event_of("wanted by nobody")))
+        cores.owner.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, shard, event_of("wanted by nobody")))
     assert sorted(said.empty for _, said in sent_of(cores.step, MatchResponse)) == [False, True]
 
 
@@ -172,7 +178,7 @@ def test_nobody_answers_for_a_shard_without_a_lease_on_it() -> None:
     event = event_of(TOPIC)
     late = shard_owner()
     late.step.now = Micros(CONFIG.cluster.lease_ticks * TICK_US)
-    late.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, 0, event))
+    late.owner.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, 0, event))
     elsewhere = member_at(OWNER, TABLE)
-    elsewhere.matchmaker.on_match_request(at(SHARDS), MatchRequest(CLUSTER, 0, event))
+    elsewhere.owner.matchmaker.on_match_request(at(SHARDS), MatchRequest(CLUSTER, 0, event))
     assert sent(late.step) == sent(elsewhere.step) == []

@@ -63,8 +63,8 @@ def holding(place: int, owed_event: OwedEvent, table: Table = TABLE, told_by: in
     """A member that holds an owed event durably."""
     cores = member_at(place, table)
     cores.step.tick += 1
-    cores.owed_events.tick()
-    cores.owed_events.on_store_copy(at(told_by), keep(owed_event))
+    cores.owner.owed_events.tick()
+    cores.owner.on_store_copy(at(told_by), keep(owed_event))
     make_durable(cores.step)
     sent(cores.step)
     return cores
@@ -78,7 +78,7 @@ def move(cores: Cores, table: Table) -> None:
 
 def erased(cores: Cores) -> list[tuple[object, ...]]:
     """Names of the rows that are removed within a few heartbeats."""
-    tick(cores.step, cores.owed_events.tick, 8)
+    tick(cores.step, cores.owner.owed_events.tick, 8)
     persists = [effect for effect in make_durable(cores.step) if isinstance(effect, Persist)]
     return [write.name for persist in persists for write in persist.writes if write.value is None]
 
@@ -86,21 +86,21 @@ def erased(cores: Cores) -> list[tuple[object, ...]]:
 def test_owner_asks_the_members_after_it_for_copies() -> None:
     """At once for those that an acknowledgement needs; all r successors hold what is still owed a heartbeat later."""
     cores, owed_event = member_at(32, TABLE), owed_event_of()
-    tick(cores.step, cores.owed_events.tick)
-    cores.owed_events.replicate(cores.owed_events.take(owed_event, Kind.STORE))
+    tick(cores.step, cores.owner.owed_events.tick)
+    cores.owner.owed_events.replicate(cores.owner.hold(owed_event, Kind.STORE))
     assert sent(cores.step) == [(at(place), keep(owed_event)) for place in (64, 96)]
     make_durable(cores.step)
     for place in (64, 96):
-        cores.owed_events.on_copy_stored(at(place), kept(owed_event))
+        cores.owner.on_copy_stored(at(place), kept(owed_event))
     sent(cores.step)
-    tick(cores.step, cores.owed_events.tick, 2)
+    tick(cores.step, cores.owner.owed_events.tick, 2)
     assert [to for to, _ in sent_of(cores.step, StoreCopy)] == [at(128)]
 
 
 def test_copy_is_stated_only_when_it_is_durable() -> None:
     """Kept is a promise that survives a crash; before the disk has it, nothing is said."""
     cores, owed_event = member_at(64, TABLE), owed_event_of()
-    cores.owed_events.on_store_copy(at(32), keep(owed_event))
+    cores.owner.on_store_copy(at(32), keep(owed_event))
     assert sent(cores.step) == []
     effects = cores.step.close()
     assert sent(cores.step) == []
@@ -116,9 +116,9 @@ def test_copy_is_stated_only_when_it_is_durable() -> None:
 def test_repeated_request_is_confirmed_again_but_not_before_the_first_is_durable() -> None:
     """The repetition writes nothing, yet its answer states a durable copy too."""
     cores, owed_event = member_at(64, TABLE), owed_event_of()
-    cores.owed_events.on_store_copy(at(32), keep(owed_event))
+    cores.owner.on_store_copy(at(32), keep(owed_event))
     (persist,) = [effect for effect in cores.step.close() if isinstance(effect, Persist)]
-    cores.owed_events.on_store_copy(at(32), keep(owed_event))
+    cores.owner.on_store_copy(at(32), keep(owed_event))
     assert sent(cores.step) == []
     cores.step.close()
     cores.step.keep_promises(persist.number)
@@ -131,21 +131,21 @@ def test_what_one_copy_knows_to_be_settled_is_settled() -> None:
     first, second, third = owed_event.owed
     cores = holding(64, owed_event)
     paid = OwedEvent(owed_event.id, owed_event.timed, (second, third), 3, (), owed_event.publisher)
-    cores.owed_events.on_store_copy(at(32), keep(paid))
-    assert list(cores.owed_events.held[owed_event.id].owed.values()) == [second, third]
+    cores.owner.on_store_copy(at(32), keep(paid))
+    assert list(cores.owner.owed_events.held[owed_event.id].owed.values()) == [second, third]
     other = OwedEvent(owed_event.id, owed_event.timed, (first, third), 3, (), owed_event.publisher)
-    cores.owed_events.on_store_copy(at(32), keep(other))
-    assert list(cores.owed_events.held[owed_event.id].owed.values()) == [third]
+    cores.owner.on_store_copy(at(32), keep(other))
+    assert list(cores.owner.owed_events.held[owed_event.id].owed.values()) == [third]
 
 
 def test_discharged_owed_event_is_not_taken_again() -> None:
     """Whoever paid an owed event says so instead of holding, and paying, it again."""
     cores, owed_event = member_at(32, table_of(32)), owed_event_of()
-    cores.topic_owner.finish(cores.owed_events.take(owed_event, Kind.STORE))
+    cores.owner.owed_events.discharge(cores.owner.hold(owed_event, Kind.STORE))
     sent(cores.step)
-    cores.owed_events.on_store_copy(at(64), keep(owed_event))
+    cores.owner.on_store_copy(at(64), keep(owed_event))
     assert sent(cores.step) == [(at(64), Discharged(CLUSTER, (owed_event.id,)))]
-    assert cores.owed_events.held == {}
+    assert cores.owner.owed_events.held == {}
 
 
 def test_holder_gives_the_owed_event_to_a_new_owner_before_it_lets_go() -> None:
@@ -154,15 +154,15 @@ def test_holder_gives_the_owed_event_to_a_new_owner_before_it_lets_go() -> None:
     cores = holding(128, owed_event)
     # Three members join before it: 128 is no holder of that key any more.
     move(cores, table_of(32, 40, 48, 56, 64, 96, 128, 160, 192, n=2))
-    tick(cores.step, cores.owed_events.tick)
+    tick(cores.step, cores.owner.owed_events.tick)
     ((to, asked),) = sent_of(cores.step, StoreCopy)
     assert to == at(32)
     assert [told.id for told in asked.owed_events] == [owed_event.id]
-    tick(cores.step, cores.owed_events.tick, 20)
-    assert owed_event.id in cores.owed_events.held
-    cores.owed_events.on_copy_stored(at(32), kept(owed_event))
-    tick(cores.step, cores.owed_events.tick)
-    assert cores.owed_events.held == {}
+    tick(cores.step, cores.owner.owed_events.tick, 20)
+    assert owed_event.id in cores.owner.owed_events.held
+    cores.owner.on_copy_stored(at(32), kept(owed_event))
+    tick(cores.step, cores.owner.owed_events.tick)
+    assert cores.owner.owed_events.held == {}
     assert erased(cores) == [owed_event.id]
 
 
@@ -171,73 +171,73 @@ def test_word_of_another_holder_is_not_the_owners() -> None:
     owed_event = owed_event_of()
     cores = holding(128, owed_event)
     move(cores, table_of(32, 40, 48, 56, 64, 96, 128, 160, 192, n=2))
-    tick(cores.step, cores.owed_events.tick)
+    tick(cores.step, cores.owner.owed_events.tick)
     for place in (40, 48, 56):
-        cores.owed_events.on_copy_stored(at(place), kept(owed_event))
-    tick(cores.step, cores.owed_events.tick, 2)
-    assert owed_event.id in cores.owed_events.held
+        cores.owner.on_copy_stored(at(place), kept(owed_event))
+    tick(cores.step, cores.owner.owed_events.tick, 2)
+    assert owed_event.id in cores.owner.owed_events.held
 
 
 def test_holder_keeps_its_copy_though_the_owner_holds_it() -> None:
     """A replica is let go only by a discharge."""
     owed_event = owed_event_of()
     cores = holding(64, owed_event)
-    cores.owed_events.on_copy_stored(at(32), kept(owed_event))
-    tick(cores.step, cores.owed_events.tick, 200)
-    assert owed_event.id in cores.owed_events.held
+    cores.owner.on_copy_stored(at(32), kept(owed_event))
+    tick(cores.step, cores.owner.owed_events.tick, 200)
+    assert owed_event.id in cores.owner.owed_events.held
 
 
 def test_new_table_makes_copies_be_counted_anew() -> None:
     """A member may have come back without its disk: what it stated before the change counts no more."""
     cores, owed_event = member_at(32, TABLE), owed_event_of()
-    tick(cores.step, cores.owed_events.tick)
-    cores.owed_events.take(owed_event, Kind.STORE)
+    tick(cores.step, cores.owner.owed_events.tick)
+    cores.owner.hold(owed_event, Kind.STORE)
     make_durable(cores.step)
     for place in (64, 96, 128):
-        cores.owed_events.on_copy_stored(at(place), kept(owed_event))
+        cores.owner.on_copy_stored(at(place), kept(owed_event))
     sent(cores.step)
-    tick(cores.step, cores.owed_events.tick, CONFIG.pubsub.retry_ticks)
+    tick(cores.step, cores.owner.owed_events.tick, CONFIG.pubsub.retry_ticks)
     assert sent_of(cores.step, StoreCopy) == []
     move(cores, table_of(32, 64, 96, 128, 160, 192, n=2))
-    tick(cores.step, cores.owed_events.tick)
-    assert list(cores.owed_events.held[owed_event.id].held_by) == [node_at(32)]
+    tick(cores.step, cores.owner.owed_events.tick)
+    assert list(cores.owner.owed_events.held[owed_event.id].held_by) == [node_at(32)]
     assert [to for to, _ in sent_of(cores.step, StoreCopy)] == [at(64), at(96), at(128)]
 
 
 def test_lost_request_is_repeated_to_those_who_have_not_confirmed() -> None:
     """And carries the age that the event has by then, and only what is still owed."""
     cores, owed_event = member_at(32, TABLE), owed_event_of(owed=2, age_us=7)
-    tick(cores.step, cores.owed_events.tick)
-    held = cores.owed_events.take(owed_event, Kind.STORE)
-    cores.owed_events.replicate(held)
+    tick(cores.step, cores.owner.owed_events.tick)
+    held = cores.owner.hold(owed_event, Kind.STORE)
+    cores.owner.owed_events.replicate(held)
     make_durable(cores.step)
-    cores.owed_events.on_copy_stored(at(96), kept(owed_event))
+    cores.owner.on_copy_stored(at(96), kept(owed_event))
     held.owed.pop(owed_event.owed[0].subscription)
     sent(cores.step)
-    tick(cores.step, cores.owed_events.tick)
+    tick(cores.step, cores.owner.owed_events.tick)
     assert sent_of(cores.step, StoreCopy) == []
-    tick(cores.step, cores.owed_events.tick)
+    tick(cores.step, cores.owner.owed_events.tick)
     age = Micros(7 + 2 * TICK_US)
     aged = OwedEvent(
         owed_event.id, Timed(owed_event.timed.event, age), owed_event.owed[1:], 2, (), owed_event.publisher
     )
     assert sent_of(cores.step, StoreCopy) == [(at(64), keep(aged)), (at(128), keep(aged))]
-    tick(cores.step, cores.owed_events.tick, CONFIG.pubsub.retry_ticks - 1)
+    tick(cores.step, cores.owner.owed_events.tick, CONFIG.pubsub.retry_ticks - 1)
     assert sent_of(cores.step, StoreCopy) == []
-    tick(cores.step, cores.owed_events.tick)
+    tick(cores.step, cores.owner.owed_events.tick)
     assert [to for to, _ in sent_of(cores.step, StoreCopy)] == [at(64), at(128)]
 
 
 def test_discharge_removes_the_row_and_tells_every_holder() -> None:
     """Present holders, and whoever is known to hold it from before."""
     cores, owed_event = member_at(32, TABLE), owed_event_of()
-    held = cores.owed_events.take(owed_event, Kind.STORE)
+    held = cores.owner.hold(owed_event, Kind.STORE)
     make_durable(cores.step)
     held.held_by[node_at(192)] = None
-    cores.owed_events.discharge(held)
-    assert cores.owed_events.held == {}
-    assert cores.owed_events.all_of_event(owed_event.id.event) == []
-    tick(cores.step, cores.owed_events.tick, 2)
+    cores.owner.owed_events.discharge(held)
+    assert cores.owner.owed_events.held == {}
+    assert cores.owner.owed_events.all_of_event(owed_event.id.event) == []
+    tick(cores.step, cores.owner.owed_events.tick, 2)
     said = Discharged(CLUSTER, (owed_event.id,))
     assert sent_of(cores.step, Discharged) == [(at(place), said) for place in (64, 96, 128, 192)]
     assert erased(cores) == [owed_event.id]
@@ -246,12 +246,12 @@ def test_discharge_removes_the_row_and_tells_every_holder() -> None:
 def test_owner_that_hears_of_a_discharge_tells_the_other_holders() -> None:
     """An owner before us settled it; its replicas would hold it for ever if nobody told them."""
     cores, owed_event = member_at(32, TABLE), owed_event_of()
-    cores.owed_events.take(owed_event, Kind.COPY)
+    cores.owner.hold(owed_event, Kind.COPY)
     make_durable(cores.step)
-    cores.owed_events.on_discharged(at(64), Discharged(CLUSTER, (owed_event.id,)))
-    assert cores.owed_events.held == {}
-    assert cores.topic_owner.is_finished(owed_event.id)
-    tick(cores.step, cores.owed_events.tick, 2)
+    cores.owner.owed_events.on_discharged(at(64), Discharged(CLUSTER, (owed_event.id,)))
+    assert cores.owner.owed_events.held == {}
+    assert cores.owner.owed_events.is_known(owed_event.id)
+    tick(cores.step, cores.owner.owed_events.tick, 2)
     assert [to for to, _ in sent_of(cores.step, Discharged)] == [at(64), at(96), at(128)]
 
 
@@ -259,9 +259,9 @@ def test_stale_replica_asks_its_owner() -> None:
     """A discharge may be lost: a replica that heard nothing for long shows its copy to the owner, once in a while."""
     owed_event = owed_event_of()
     cores = holding(64, owed_event)
-    tick(cores.step, cores.owed_events.tick, 59)
+    tick(cores.step, cores.owner.owed_events.tick, 59)
     assert sent_of(cores.step, StoreCopy) == []
-    tick(cores.step, cores.owed_events.tick, 2)
+    tick(cores.step, cores.owner.owed_events.tick, 2)
     assert [to for to, _ in sent_of(cores.step, StoreCopy)] == [at(32)]
 
 
@@ -269,9 +269,9 @@ def test_restarted_holder_still_holds_what_was_durable() -> None:
     """It shows it to the owner, and counts its own copy."""
     owed_event = owed_event_of()
     cores = member_at(64, TABLE)
-    cores.owed_events.recover([owed_event])
-    assert list(cores.owed_events.held[owed_event.id].held_by) == [node_at(64)]
-    tick(cores.step, cores.owed_events.tick)
+    cores.owner.owed_events.recover([owed_event])
+    assert list(cores.owner.owed_events.held[owed_event.id].held_by) == [node_at(64)]
+    tick(cores.step, cores.owner.owed_events.tick)
     assert [to for to, _ in sent_of(cores.step, StoreCopy)] == [at(32)]
 
 
@@ -283,10 +283,10 @@ def test_other_clusters_have_no_say(message: StoreCopy | Discharged) -> None:
     standing = owed_event_of(2)
     cores = holding(64, standing)
     if isinstance(message, StoreCopy):
-        cores.owed_events.on_store_copy(at(32), message)
+        cores.owner.on_store_copy(at(32), message)
     else:
-        cores.owed_events.on_discharged(at(32), message)
-    assert list(cores.owed_events.held) == [standing.id]
+        cores.owner.owed_events.on_discharged(at(32), message)
+    assert list(cores.owner.owed_events.held) == [standing.id]
     assert sent(cores.step) == []
 
 
@@ -296,14 +296,14 @@ def test_same_event_matched_differently_is_two_owed_events() -> None:
     assert one.id != other.id
     assert owed_event_id(one.id.event, other.owed[::-1]) == other.id
     cores = holding(64, one)
-    cores.owed_events.on_store_copy(at(32), keep(other))
-    assert [held.owed_event for held in cores.owed_events.all_of_event(one.id.event)] == [one, other]
+    cores.owner.on_store_copy(at(32), keep(other))
+    assert [held.owed_event for held in cores.owner.owed_events.all_of_event(one.id.event)] == [one, other]
 
 
 def test_replica_says_in_the_trace_that_it_keeps_once_durable() -> None:
     """S5 counts those records: no record without a durable row."""
     cores, owed_event = member_at(64, TABLE), owed_event_of()
-    cores.owed_events.on_store_copy(at(32), keep(owed_event))
+    cores.owner.on_store_copy(at(32), keep(owed_event))
     assert records_of(cores.step, Kind.COPY) == []
     make_durable(cores.step)
     assert [record.event for record in records_of(cores.step, Kind.COPY)] == [owed_event.id.event]
@@ -316,10 +316,10 @@ def test_heavy_owed_events_are_kept_a_few_at_a_time() -> None:
         owed_event = owed_event_of(n)
         event = msgspec.structs.replace(owed_event.timed.event, attributes={"a": "x" * 100_000})
         heavy = msgspec.structs.replace(owed_event, timed=Timed(event, Micros(0)))
-        cores.owed_events.replicate(cores.owed_events.take(heavy, Kind.STORE))
+        cores.owner.owed_events.replicate(cores.owner.hold(heavy, Kind.STORE))
     make_durable(cores.step)
     sent(cores.step)
-    tick(cores.step, cores.owed_events.tick, CONFIG.pubsub.retry_ticks)
+    tick(cores.step, cores.owner.owed_events.tick, CONFIG.pubsub.retry_ticks)
     keeps = [keep for to, keep in sent_of(cores.step, StoreCopy) if to == at(64)]
     assert [len(keep.owed_events) for keep in keeps] == [2, 2, 2, 2]
 
@@ -328,8 +328,8 @@ def test_many_discharges_are_told_in_several_messages() -> None:
     """After a burst there may be tens of thousands."""
     cores = member_at(32, TABLE)
     for n in range(1, 5_001):
-        held = cores.owed_events.take(owed_event_of(n, owed=0), Kind.STORE)
+        held = cores.owner.hold(owed_event_of(n, owed=0), Kind.STORE)
         held.asked = {node_at(64): None}
-        cores.owed_events.discharge(held)
-    tick(cores.step, cores.owed_events.tick, 2)
+        cores.owner.owed_events.discharge(held)
+    tick(cores.step, cores.owner.owed_events.tick, 2)
     assert [len(told.owed_events) for _, told in sent_of(cores.step, Discharged)] == [4_096, 904]

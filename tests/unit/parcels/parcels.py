@@ -65,11 +65,11 @@ START_US = Micros(1)
 M = TypeVar("M", bound=Message)
 
 _HANDLERS: dict[type[Message], Callable[[Cores], Callable[[Contact, Any], None]]] = {
-    ParcelToOwner: lambda cores: cores.parcels.on_parcel_to_owner,
-    ParcelToShard: lambda cores: cores.parcels.on_parcel_to_shard,
-    ParcelToSubscriber: lambda cores: cores.parcels.on_parcel_to_subscriber,
-    ShardRequest: lambda cores: cores.shards.on_shard_request,
-    ShardEmpty: lambda cores: cores.shards.on_shard_empty,
+    ParcelToOwner: lambda cores: cores.owner.parcels.on_parcel_to_owner,
+    ParcelToShard: lambda cores: cores.owner.parcels.on_parcel_to_shard,
+    ParcelToSubscriber: lambda cores: cores.subscriber.on_parcel_to_subscriber,
+    ShardRequest: lambda cores: cores.owner.shards.on_shard_request,
+    ShardEmpty: lambda cores: cores.owner.shards.on_shard_empty,
 }
 
 
@@ -139,7 +139,9 @@ class Ring:
 
     def verdict(self, record: Subscription, status: VerdictStatus = VerdictStatus.STABLE) -> None:
         """The super-node's word on a subscription."""
-        self[record.id.node[0]].declarations.on_verdict(SUPER_NODE, Verdict(record.id, 1, status, ()))
+        cores, said = self[record.id.node[0]], Verdict(record.id, 1, status, ())
+        if cores.declarations.on_verdict(SUPER_NODE, said):
+            cores.subscriber.judged(said)
 
     def lease_shards(self) -> None:
         """Everybody knows that both shards are empty."""
@@ -151,15 +153,14 @@ class Ring:
         """A member was told that a shard is empty."""
         cores, owner = self[place], (FIRST_SHARD, SECOND_SHARD)[shard]
         cores.step.now = Micros(cores.step.now + 1)
-        cores.shards.lease(at(owner), shard, cores.step.now)
+        cores.owner.shards.lease(at(owner), shard, cores.step.now)
 
     def publish(self, *commands: list[Draft], place: int = PUBLISHER) -> None:
         """A step of a publisher with these commands, and everything that follows from it."""
         cores = self[place]
         for drafted in commands:
-            cores.outbox.publish(PublishCommand(1, drafted))
-        cores.outbox.flush()
-        cores.parcels.flush()
+            cores.publisher.publish(PublishCommand(1, drafted))
+        cores.publisher.flush()
         self.run()
 
     def hear(self, place: int, peer: int, message: Message) -> None:

@@ -26,9 +26,9 @@ from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX
-from p2psub.owner import parcels
-from p2psub.owner.parcels import PARCEL_BYTES_MAX
+from p2psub.owner import parcel_sorter
 from p2psub.parcels.sealer import Sealer
+from p2psub.publisher.parcel_sender import PARCEL_BYTES_MAX
 from p2psub.runtime.drafts import ATTRIBUTES_MAX, check_draft
 from p2psub.wire.codec import encode_batch
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX
@@ -92,11 +92,11 @@ def test_event_takes_two_hops_and_each_of_them_once() -> None:
     for cores in ring.members.values():
         cores.step.now = Micros(cores.step.now + 20 * TICK_US)
         cores.step.tick += 1
-        cores.outbox.tick()
-        cores.topic_owner.tick()
-        cores.owed_events.tick()
+        cores.publisher.tick()
+        cores.owner.tick()
+        cores.owner.owed_events.tick()
         cores.subscriber.tick()
-        assert cores.owed_events.held == {}
+        assert cores.owner.owed_events.held == {}
     ring.run()
     assert len(ring.said) == 2
     assert ring.handed_over() == {}
@@ -226,8 +226,8 @@ def test_heaviest_parcel_fits_into_a_frame(kind: str, before: int) -> None:
 def test_events_that_nobody_owns_are_dropped_and_counted() -> None:
     """A publisher that has no table yet cannot know where they belong."""
     cores = cores_at(PUBLISHER)
-    cores.outbox.publish(PublishCommand(1, drafts(3)))
-    cores.parcels.flush()
+    cores.publisher.publish(PublishCommand(1, drafts(3)))
+    cores.publisher.flush()
     assert sent(cores.step) == []
     assert [(drop.reason, drop.count) for drop in records_of(cores.step, Kind.DROP)] == [("no_owner", 3)]
 
@@ -281,7 +281,7 @@ def test_subscriptions_of_one_peer_share_a_message() -> None:
 
 def test_peer_with_very_many_subscriptions_gets_several_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """No message grows beyond what a link takes, and nobody gets anything twice."""
-    monkeypatch.setattr(parcels, "_WANTS_MAX", 2)
+    monkeypatch.setattr(parcel_sorter, "_WANTS_MAX", 2)
     many = [wanted_by(on_topic(TOPIC), sequence) for sequence in range(1, 6)]
     ring = Ring(*many)
     ring.lease_shards()

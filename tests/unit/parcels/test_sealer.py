@@ -303,9 +303,8 @@ def node(who: Enrolled) -> Cores:
 def published(who: Enrolled, drafts: Iterable[Draft]) -> list[tuple[Contact, Message]]:
     """What a publisher sends in one step."""
     cores = node(who)
-    cores.outbox.publish(PublishCommand(1, list(drafts)))
-    cores.outbox.flush()
-    cores.parcels.flush()
+    cores.publisher.publish(PublishCommand(1, list(drafts)))
+    cores.publisher.flush()
     return sent(cores.step)
 
 
@@ -330,7 +329,9 @@ class Subscriber:
         self.cores = member_at(64, table_of(32, 64), notary=OFFICE.enrol().notary)
         self.step = self.cores.step
         self.cores.subscriber.subscribe(SubscribeCommand(1, on_topic(TOPIC)))
-        self.cores.declarations.on_verdict(at(1), Verdict(HERE.id, 1, VerdictStatus.STABLE, ()))
+        stable = Verdict(HERE.id, 1, VerdictStatus.STABLE, ())
+        assert self.cores.declarations.on_verdict(at(1), stable)
+        self.cores.subscriber.judged(stable)
         forget(self.step)
 
     def deliver(self, event: Event, *missed: Missed) -> list[tuple[SubscriptionId, Outcome]]:
@@ -339,7 +340,7 @@ class Subscriber:
         return [outcome for _, answer in sent_of(self.step, Delivered) for outcome in answer.outcomes]
 
     def stream(self, parcel: Parcel) -> None:
-        self.cores.parcels.on_parcel_to_subscriber(OWNER, ParcelToSubscriber(parcel, ((HERE.id, ()),)))
+        self.cores.subscriber.on_parcel_to_subscriber(OWNER, ParcelToSubscriber(parcel, ((HERE.id, ()),)))
 
     def handed_over(self) -> list[tuple[int, bytes]]:
         """Numbers and bodies of what the application got."""
@@ -363,10 +364,10 @@ def test_publisher_seals_what_it_promises() -> None:
 def test_what_is_tried_again_has_the_same_seal() -> None:
     """It was signed once, under an id that is for good."""
     cores = node(ANN)
-    cores.outbox.publish(PublishCommand(1, [Draft(TOPIC)]))
-    cores.outbox.flush()
+    cores.publisher.publish(PublishCommand(1, [Draft(TOPIC)]))
+    cores.publisher.flush()
     ((_, first),) = sent_of(cores.step, Publish)
-    cores.outbox._send(cores.outbox._outbox[first.timed.event.id], OWNER)
+    cores.publisher._send(cores.publisher._outbox[first.timed.event.id], OWNER)
     ((_, again),) = sent_of(cores.step, Publish)
     assert again.timed.event == first.timed.event
     assert SEALING.is_genuine(again.timed.event)
@@ -386,13 +387,13 @@ def test_owner_promises_only_what_is_genuine() -> None:
     cores, event = owner(), sealed_by(ANN)
     bad = [changed(event, body=b"altered"), changed(event, seal=None), sealed(MALLORY.notary, event_by(ANN))[0]]
     for refused in bad:
-        cores.topic_owner.on_publish(ANN.contact, Publish(Timed(refused, Micros(0))))
+        cores.owner.on_publish(ANN.contact, Publish(Timed(refused, Micros(0))))
         outcome = PublishOutcome(event.id, refused=Reason.BAD_SIGNATURE)
         assert sent(cores.step) == [(ANN.contact, Acknowledge(outcome))]
         (drop,) = records_of(cores.step, Kind.DROP)
         assert (drop.reason, drop.event, drop.peer) == ("bad_signature", event.id, ANN.id)
-    assert cores.owed_events.held == {}
-    cores.topic_owner.on_publish(ANN.contact, Publish(Timed(event, Micros(0))))
+    assert cores.owner.owed_events.held == {}
+    cores.owner.on_publish(ANN.contact, Publish(Timed(event, Micros(0))))
     make_durable(cores.step)
     assert [type(message) for _, message in sent(cores.step)] == [Acknowledge, Deliver, Route]
 
@@ -400,7 +401,7 @@ def test_owner_promises_only_what_is_genuine() -> None:
 def test_promised_event_reaches_everybody_with_its_seal() -> None:
     """Its subscriber here, and through the super-node those of other clusters."""
     cores, event, subscriber = owner(), sealed_by(ANN), Subscriber()
-    cores.topic_owner.on_publish(ANN.contact, Publish(Timed(event, Micros(0))))
+    cores.owner.on_publish(ANN.contact, Publish(Timed(event, Micros(0))))
     make_durable(cores.step)
     said = [message for _, message in sent(cores.step)]
     (deliver,) = [message for message in said if isinstance(message, Deliver)]
@@ -413,7 +414,7 @@ def test_promised_event_reaches_everybody_with_its_seal() -> None:
 def test_streamed_event_reaches_other_clusters_with_a_seal_of_its_own() -> None:
     """Made of the parcel's signature, by an owner that has no key of the publisher."""
     cores, shipment = owner(), shipment_of(ANN, *free_events(3))
-    cores.parcels.on_parcel_to_owner(ANN.contact, ParcelToOwner(shipment.parcel, shipment.leaves))
+    cores.owner.parcels.on_parcel_to_owner(ANN.contact, ParcelToOwner(shipment.parcel, shipment.leaves))
     events = [route.timed.event for _, route in sent_of(cores.step, Route)]
     assert [event.id.sequence for event in events] == [1, 2, 3]
     assert all(SEALING.is_genuine(event) for event in events)

@@ -101,6 +101,6 @@ def test_empty_shard_is_asked_once_and_then_passed_over() -> None:
 def test_shard_that_cannot_be_reached_is_told() -> None:
     """Whoever is in no cluster has nobody to send it to."""
     ring = Ring()
-    ring[OWNER].shards.cluster = None
+    ring[OWNER].election.cluster = None
     ring.publish(drafts(3))
     assert ring.drops(OWNER) == [("shard_unreachable", 3)] * 2

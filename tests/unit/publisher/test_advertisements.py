@@ -50,7 +50,10 @@ class Advertiser:
         self.core.advertise(AdvertiseCommand(number, on_topic(topic), rate))
 
     def verdict(self, status: VerdictStatus, version: int = 1) -> None:
-        self.declarations.on_verdict(RULER, Verdict(ID, version, status, ()))
+        """The super-node's word, as the node hands it on."""
+        said = Verdict(ID, version, status, ())
+        if self.declarations.on_verdict(RULER, said):
+            self.core.judged(said)
 
     def takes(self, topic: str) -> bool:
         """Whether one more event of a topic may be published now."""

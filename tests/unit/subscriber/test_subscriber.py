@@ -71,7 +71,10 @@ class SubscribingPeer:
         self.core.tick()
 
     def verdict(self, status: VerdictStatus, version: int = 1) -> None:
-        self.declarations.on_verdict(RULER, Verdict(ID, version, status, ()))
+        """The super-node's word, as the node hands it on."""
+        said = Verdict(ID, version, status, ())
+        if self.declarations.on_verdict(RULER, said):
+            self.core.judged(said)
 
     def deliver(self, event: Event, *missed: Missed, id_: SubscriptionId = ID) -> list[Outcome]:
         """An owner delivers; the outcomes it is told."""
@@ -167,7 +170,7 @@ def test_unsubscribing_is_a_new_version_and_ends_the_hand_over_at_once() -> None
     subscriber.subscribe()
     subscriber.core.unsubscribe(UnsubscribeCommand(8, ID))
     assert sent(subscriber.step) == [(RULER, Declare(record(2, ENDED)))]
-    assert subscriber.core.active() == ()
+    assert subscriber.core.status().subscriptions == ()
     assert subscriber.deliver(event_of("x", 1)) == [Outcome.UNSUBSCRIBED]
     subscriber.verdict(VerdictStatus.STABLE, version=1)
     tick(subscriber.step, subscriber.tick, CONFIG.pubsub.retry_ticks)
@@ -185,7 +188,7 @@ def test_subscription_that_was_ended_for_us_is_asked_for_above_that() -> None:
     subscriber.subscribe()
     subscriber.verdict(VerdictStatus.REFUSED, version=2)
     assert sent(subscriber.step) == [(RULER, Declare(record(3)))]
-    assert subscriber.core.active() == (ID,)
+    assert subscriber.core.status().subscriptions == (ID,)
     subscriber.verdict(VerdictStatus.REFUSED, version=2)
     assert sent(subscriber.step) == [], "a second telling is no news"
 
@@ -211,7 +214,7 @@ def test_subscription_that_we_ended_is_not_asked_for_again() -> None:
     tick(subscriber.step, subscriber.tick)
     subscriber.verdict(VerdictStatus.REFUSED, version=3)
     assert sent(subscriber.step) == []
-    assert subscriber.core.active() == ()
+    assert subscriber.core.status().subscriptions == ()
 
 
 def test_full_channel_defers_what_was_promised() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from p2psub.casts.cast import Casts, Payload, Summary
+from p2psub.casts.cast import Casts, Payload
 from p2psub.model.content import Event, Guarantee, Timed
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.casts import EventPayload, EventSummary
+from p2psub.model.messages.casts import EventPayload, EventSummary, Summary
 from p2psub.model.messages.pubsub import Deliver, Delivered, Obligation, Route, Routed
 from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.places import Entry

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from p2psub.casts.cast import Casts, Summary
+from p2psub.casts.cast import Casts
 from p2psub.model.batches import BATCH_BYTES_MAX
 from p2psub.model.changes import LogId
 from p2psub.model.content import (
@@ -21,7 +21,7 @@ from p2psub.model.content import (
 from p2psub.model.graycode import WHOLE
 from p2psub.model.ids import CastId, ClusterId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.casts import ChangePayload, ChangeSummary
+from p2psub.model.messages.casts import ChangePayload, ChangeSummary, Summary
 from p2psub.model.messages.cluster import ReplicateChanges, StoreChange
 from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import VerdictStatus

@@ -32,7 +32,8 @@ from p2psub.model.places import Entry, Table, TableVersion
 from p2psub.model.reasons import SplitRefusal
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, SIGNATURE_BYTES, Signature
-from p2psub.owner.parcels import PARCEL_BYTES_MAX, weight_of_want
+from p2psub.owner.parcel_sorter import weight_of_want
+from p2psub.publisher.parcel_sender import PARCEL_BYTES_MAX
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frames
 from tests.oracles.instances import MESSAGE_CLASSES

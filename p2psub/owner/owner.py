@@ -1,52 +1,67 @@
-"""The owner of a topic: takes publishes, acknowledges copies, pays what is owed.
+"""The owner of an arc: files the subscriptions of its keys, takes publishes, acknowledges copies, pays what is owed.
 
 An event is acknowledged when enough members hold it with everything it owes. From then on it is undischarged until
-every matched subscription has an outcome, whoever the owner is by then.
+every matched subscription has an outcome, whichever member is its owner by then.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, NamedTuple
 
 from p2psub.admission.permits import Permits
+from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
 from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, Timed
 from p2psub.model.digests import owed_event_id
-from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
+from p2psub.model.messages.cluster import StoreChange
 from p2psub.model.messages.pubsub import (
     Acknowledge,
-    Deliver,
+    CopyStored,
     Delivered,
+    MatchResponse,
     NotOwner,
     Obligation,
     OwedEvent,
-    OwedEventId,
     Publish,
-    Route,
     Routed,
+    StoreCopy,
 )
 from p2psub.model.outcomes import Outcome, PublishOutcome
+from p2psub.model.places import Table
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
+from p2psub.owner.dispatch import Dispatch
+from p2psub.owner.empty_shards import EmptyShards
+from p2psub.owner.match_index import MatchIndex
 from p2psub.owner.matchmaker import Gathering, Matchmaker
 from p2psub.owner.owed_events import HeldEvent, OwedEvents
-from p2psub.owner.retention import Recent
+from p2psub.owner.parcel_sorter import ParcelSorter
 from p2psub.owner.spool import Spool
 from p2psub.parcels.sealer import Sealer
+from p2psub.parcels.trace_sampler import TraceSampler
 
 _BACKOFF_MAX: Final = 5
 _SPOOL_EVERY_TICKS: Final = 10
 
 
-class TopicOwner:
-    """What this member does for the events of its arc."""
+class OwnerStatus(NamedTuple):
+    """What an owner shows of itself."""
+
+    undischarged: int
+    kept: tuple[EventId, ...]
+    """The events that it holds, each once."""
+
+
+class Owner:
+    """What this member does for the subscriptions and events of its arc, and holds for other owners."""
 
     def __init__(
         self,
@@ -54,60 +69,96 @@ class TopicOwner:
         config: PubSubConfig,
         arc_lease: ArcLease,
         election: Election,
+        holders: int,
         permits: Permits,
+        policy: Policy,
         sealer: Sealer,
+        sampler: TraceSampler,
         contact_of: Callable[[NodeId], Contact | None],
     ) -> None:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
-        self._election = election
         self._permits = permits
         self._sealer = sealer
-        self._contact_of = contact_of
-        self._attempt = 0
-        self._finished: dict[OwedEventId, None] = {}
-        self._outcomes: dict[EventId, PublishOutcome] = {}
-        self._finished_order: deque[tuple[Micros, OwedEventId]] = deque()
         self._spool = Spool(step.me.id, step.incarnation, config.spool_bytes_max)
-        self.recent = Recent(config.recent_events_max)
-        self.owed_events: OwedEvents
-        self.matchmaker: Matchmaker
+        self._dispatch = Dispatch(step, election, contact_of, self._spool)
+        self.match_index = MatchIndex(step, config, arc_lease, election, policy)
+        self.shards = EmptyShards(step, config, arc_lease, election, self.match_index)
+        self.matchmaker = Matchmaker(step, config, arc_lease, election, self.match_index, self.shards)
+        self.owed_events = OwedEvents(step, config, arc_lease, election, holders)
+        self.parcels = ParcelSorter(
+            step, config, arc_lease, election, permits, self.match_index, self.shards, self._dispatch, sampler
+        )
 
-    def is_finished(self, owed_event: OwedEventId) -> bool:
-        """Whether an owed event owes nothing any more."""
-        return owed_event in self._finished
+    def recover(self, owed_events: Iterable[OwedEvent]) -> None:
+        """Begin where our last incarnation ended: with what was durable."""
+        self.owed_events.recover(owed_events)
+        self.match_index.start()
+
+    def status(self) -> OwnerStatus:
+        held = self.owed_events.held
+        return OwnerStatus(len(held), tuple(dict.fromkeys(owed_event.event for owed_event in held)))
+
+    # Subscriptions
+
+    def adopt(self, table: Table) -> bool:
+        """Obey a newer table from now on; False if we do not hold the index of the arc it gives us."""
+        if not self.match_index.adopt(table):
+            return False
+        self._arc_lease.adopt(table)
+        self.shards.forget()
+        return True
+
+    def on_store_change(self, peer: Contact, asked: StoreChange) -> None:
+        """File a subscription, owe it what is retained if it is new and wants that, then vote."""
+        filed = self.match_index.store(peer, asked)
+        if filed is not None:
+            retained = self.replay(filed.record) if filed.is_new and filed.record.replay else 0
+            self.match_index.confirm(peer, asked, retained)
+
+    def replay(self, record: Subscription) -> int:
+        """Owe a new subscription the retained events it matches (Hyper 3.1.1); returns how many."""
+        if record.state is not DeclarationState.ACTIVE:
+            return 0
+        events = self.owed_events.recent.wanted(lambda event: matches(record.filter, event), self._step.now)
+        owed = (Obligation(record.id, record.cluster),)
+        for event, age in events:
+            owed_event = OwedEvent(owed_event_id(event.id, owed), Timed(event, age), owed, 1, (), self._step.me)
+            if not self.owed_events.is_known(owed_event.id):
+                self.owed_events.replicate(self.hold(owed_event, Kind.COPY))
+        return len(events)
 
     # Publish
 
     def on_publish(self, peer: Contact, publish: Publish) -> None:
         event = publish.timed.event
-        key = event.key
         refusal = self._refusal(peer, event)
         if refusal is not None:
             self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=refusal)
             self._step.send(peer, Acknowledge(PublishOutcome(event.id, refused=refusal)))
             return
-        if not self._arc_lease.serves(key):
-            owner = self._arc_lease.owner_of(key)
+        if not self._arc_lease.serves(event.key):
+            owner = self._arc_lease.owner_of(event.key)
             hint = owner if owner is not None and owner.id != self._step.me.id else None
             self._step.send(peer, NotOwner(event.id, hint))
             return
         held = next(iter(self.owed_events.all_of_event(event.id)), None)
-        if event.id in self._outcomes:
+        outcome = self.owed_events.outcome_of(event.id)
+        if outcome is not None:
             self._repeat(peer, event)
-            self._step.send(peer, Acknowledge(self._outcomes[event.id]))
+            self._step.send(peer, Acknowledge(outcome))
         elif held is not None:
             self._repeat(peer, event)
             held.is_asked = True
             self._acknowledge_if_copied(held, again=True)
         elif event.id not in self.matchmaker:
-            self.matchmaker.gather(publish.timed, peer)
+            self._store_if_matched(self.matchmaker.gather(publish.timed, peer))
 
     def _refusal(self, peer: Contact, event: Event) -> Reason | None:
         """Why an event is not taken from a peer: it must be its own, and of a topic that it may publish.
 
-        Nobody could deliver what its publisher did not sign, so we do not promise it either.
+        What its publisher did not sign no subscriber would take, so we do not promise it either.
         """
         if event.id.node != peer.id:
             return Reason.FOREIGN_EVENT
@@ -120,8 +171,13 @@ class TopicOwner:
     def _repeat(self, peer: Contact, event: Event) -> None:
         self._step.record(Kind.DUPLICATE, event=event.id, peer=peer.id, reason=Reason.PUBLISH_REPEATED)
 
-    def store(self, gathering: Gathering) -> None:
-        """All matches are in: store the event with what it owes."""
+    def on_match_response(self, peer: Contact, said: MatchResponse) -> None:
+        self._store_if_matched(self.matchmaker.on_match_response(peer, said))
+
+    def _store_if_matched(self, gathering: Gathering | None) -> None:
+        """If all matches are in, store the event with what it owes."""
+        if gathering is None:
+            return
         event = gathering.timed.event
         age = Micros(gathering.timed.age_us + self._step.now - gathering.started_us)
         owed = tuple(gathering.matches)
@@ -130,11 +186,36 @@ class TopicOwner:
         owed_event = OwedEvent(
             owed_event_id(event.id, owed), Timed(event, age), owed, len(owed), vector, gathering.publisher
         )
-        held = self.owed_events.take(owed_event, Kind.STORE)
+        held = self.hold(owed_event, Kind.STORE)
         held.is_asked = True
         self.owed_events.replicate(held)
 
-    def copied(self, held: HeldEvent) -> None:
+    # Copies
+
+    def hold(self, owed_event: OwedEvent, kind: Kind) -> HeldEvent:
+        """Hold an owed event; as soon as it is durable it counts as a copy."""
+        held = self.owed_events.take(owed_event)
+        self._step.when_durable(lambda: self._stored(held, kind))
+        return held
+
+    def _stored(self, held: HeldEvent, kind: Kind) -> None:
+        self.owed_events.stored(held, kind)
+        self._copied(held)
+
+    def on_store_copy(self, peer: Contact, asked: StoreCopy) -> None:
+        """Hold what another holder asks us to hold, and say so when it is durable."""
+        fresh, held_now = self.owed_events.on_store_copy(peer, asked)
+        for held in fresh:
+            self._step.when_durable(partial(self._stored, held, Kind.COPY))
+        if held_now:
+            stored = CopyStored(asked.cluster, tuple(held_now))
+            self._step.when_durable(lambda: self._step.send(peer, stored))
+
+    def on_copy_stored(self, peer: Contact, stored: CopyStored) -> None:
+        for held in self.owed_events.on_copy_stored(peer, stored):
+            self._copied(held)
+
+    def _copied(self, held: HeldEvent) -> None:
         """One more durable copy."""
         if not self._arc_lease.is_mine(held.key):
             return
@@ -150,8 +231,7 @@ class TopicOwner:
         if held.is_asked and (again or not held.is_acknowledged) and self._has_copies(held):
             held.is_acknowledged = True
             self.owed_events.record_store(held)
-            outcome = PublishOutcome(held.owed_event.timed.event.id, len(held.held_by), held.owed_event.matched)
-            self._step.send(held.owed_event.publisher, Acknowledge(outcome))
+            self._step.send(held.owed_event.publisher, Acknowledge(held.outcome))
 
     # Paying what is owed
 
@@ -161,40 +241,10 @@ class TopicOwner:
         patience = self._config.redeliver_ticks * min(held.dispatches, _BACKOFF_MAX)
         held.due_tick = self._step.tick + patience
         if not held.owed:
-            self.finish(held)
+            self.owed_events.discharge(held)
             return
-        age = Micros(self._step.now - held.born_us)
-        through_super_node = held.dispatches > 1
-        self._dispatch(Timed(held.owed_event.timed.event, age), list(held.owed.values()), through_super_node)
-
-    def _dispatch(self, timed: Timed, owed: list[Obligation], through_super_node: bool = False) -> None:
-        """Own cluster: straight to the peers (at first); others: one multicast by our super-node."""
-        by_peer: dict[NodeId, tuple[Contact, list[SubscriptionId]]] = {}
-        routed: list[Obligation] = []
-        for obligation in owed:
-            contact = self.contact_in(obligation.cluster, obligation.subscription.node)
-            if contact is None or through_super_node:
-                routed.append(obligation)
-            else:
-                by_peer.setdefault(contact.id, (contact, []))[1].append(obligation.subscription)
-        for contact, subscriptions in by_peer.values():
-            missed = self._spool.missed_by(subscriptions)
-            self._step.send(contact, Deliver(timed, tuple(subscriptions), missed))
-        if routed:
-            self.route(timed, routed)
-
-    def contact_in(self, cluster: ClusterId, node: NodeId) -> Contact | None:
-        """A subscriber that we reach ourselves, because it is of our cluster."""
-        return self._contact_of(node) if cluster == self._election.cluster else None
-
-    def route(self, timed: Timed, owed: list[Obligation]) -> None:
-        """Have our super-node carry an event to those whom we do not reach."""
-        if self._election.super_node is not None:
-            self._attempt += 1
-            missed = self._spool.missed_by(obligation.subscription for obligation in owed)
-            self._step.send(self._election.super_node, Route(self._attempt, timed, tuple(owed), missed))
-        elif timed.event.guarantee is Guarantee.AT_MOST_ONCE:
-            self._step.record(Kind.DROP, event=timed.event.id, reason=Reason.NO_SUPER_NODE, count=len(owed))
+        timed = Timed(held.owed_event.timed.event, Micros(self._step.now - held.born_us))
+        self._dispatch.send(timed, list(held.owed.values()), through_super_node=held.dispatches > 1)
 
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
         """A peer speaks for its own subscriptions alone."""
@@ -209,41 +259,20 @@ class TopicOwner:
             for id_, outcome in outcomes:
                 if outcome is Outcome.DEFERRED:
                     held.due_tick = min(held.due_tick, self._step.tick + self._config.retry_ticks)
-                elif held.owed.pop(id_, None) is not None:
+                elif held.settle(id_):
                     self._step.record(Kind.OUTCOME, event=event, subscription=id_, outcome=outcome)
             if not held.owed and self._arc_lease.is_mine(held.key) and self._has_copies(held):
-                self.finish(held)
-
-    def finish(self, held: HeldEvent) -> None:
-        """It owes nothing any more: remember that, retain the event if its class asks for it, let the owed event go."""
-        event = held.owed_event.timed.event
-        outcome = PublishOutcome(event.id, len(held.held_by), held.owed_event.matched)
-        self._step.record(Kind.DISCHARGE, event=event.id, matched=held.owed_event.matched)
-        self._finished[held.owed_event.id] = None
-        self._outcomes[event.id] = outcome
-        until = Micros(self._step.now + self._config.undelivered_ttl_us + self._config.undelivered_ttl_margin_us)
-        self._finished_order.append((until, held.owed_event.id))
-        self.recent.retain(event, held.born_us, self._step.now)
-        self.owed_events.discharge(held)
-
-    # Replay
-
-    def replay(self, record: Subscription) -> int:
-        """Owe a new subscription the retained events it matches (Hyper 3.1.1); returns how many."""
-        if record.state is not DeclarationState.ACTIVE:
-            return 0
-        events = self.recent.wanted(lambda event: matches(record.filter, event), self._step.now)
-        owed = (Obligation(record.id, record.cluster),)
-        for event, age in events:
-            owed_event = OwedEvent(owed_event_id(event.id, owed), Timed(event, age), owed, 1, (), self._step.me)
-            if not self.is_finished(owed_event.id) and owed_event.id not in self.owed_events.held:
-                self.owed_events.replicate(self.owed_events.take(owed_event, Kind.COPY))
-        return len(events)
+                self.owed_events.discharge(held)
 
     # Time
 
     def tick(self) -> None:
-        """Pay again what is still owed; give up what is older than the horizon; forget old ids."""
+        """Repeat what was not answered, pay again what is still owed, give up what is older than its time."""
+        self.match_index.tick()
+        self.shards.tick()
+        for gathering in self.matchmaker.tick():
+            self._store_if_matched(self.matchmaker.ask_again(gathering))
+        self.owed_events.tick()
         due = [held for held in self.owed_events.held.values() if held.due_tick <= self._step.tick or not held.owed]
         for held in due:
             if self._arc_lease.is_mine(held.key) and self._has_copies(held):
@@ -252,10 +281,6 @@ class TopicOwner:
             mine = [held for held in self.owed_events.held.values() if self._arc_lease.is_mine(held.key)]
             for held, id_ in self._spool.overflow(mine):
                 self._settle(held.owed_event.id.event, ((id_, Outcome.SPOOL_FULL),))
-        while self._finished_order and self._finished_order[0][0] <= self._step.now:
-            _, forgotten = self._finished_order.popleft()
-            self._finished.pop(forgotten, None)
-            self._outcomes.pop(forgotten.event, None)
 
     def _tend(self, held: HeldEvent) -> None:
         if self._step.now - held.born_us > self._config.undelivered_ttl_us:

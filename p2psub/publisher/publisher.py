@@ -1,7 +1,8 @@
-"""The publisher's side: an outbox that holds every promised event until somebody is responsible for it.
+"""The publisher: gives events their ids, and holds every promised one in an outbox until its owner has taken it.
 
-Our table names the owner of every key, so the first try needs no look-up. The table may be old: whoever is asked in
-vain says who owns the key, and an owner that stays silent is looked for in the ring.
+Our table names the owner of every key, so the first try needs no look-up. The table may be old: a member that is asked
+in vain says who owns the key, and an owner that stays silent is looked for in the ring. What promises nothing leaves in
+parcels.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from p2psub.admission.declarations import Declarations
+from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Draft, Event, Guarantee, Timed
+from p2psub.model.content import Advertisement, Draft, Event, Guarantee, Timed
 from p2psub.model.digests import content_bytes, content_hash
 from p2psub.model.effects import PublishCommand, Reply
 from p2psub.model.ids import Contact, EventId, Key
@@ -29,7 +32,9 @@ from p2psub.model.seals import BATCH_MAX, Seal
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
 from p2psub.parcels.sealer import Sealer
+from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.publisher.advertisements import Advertisements
+from p2psub.publisher.parcel_sender import ParcelSender
 
 _REDIRECTS_MAX: Final = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
@@ -39,7 +44,7 @@ _guarantee_of = attrgetter("guarantee")
 
 @dataclass(slots=True)
 class _Waiting:
-    """An event nobody has acknowledged yet."""
+    """An event that no owner has acknowledged yet."""
 
     event: Event
     key: Key
@@ -50,8 +55,15 @@ class _Waiting:
     """How often we were sent on since the last tick."""
 
 
-class Outbox:
-    """Unacknowledged events."""
+class PublisherStatus(NamedTuple):
+    """What a publisher shows of itself."""
+
+    outbox: int
+    advertisements: tuple[Advertisement, ...]
+
+
+class Publisher:
+    """All that this process publishes, and says it will publish."""
 
     def __init__(
         self,
@@ -59,23 +71,24 @@ class Outbox:
         config: PubSubConfig,
         owner_of: Callable[[Key], Contact | None],
         lookups: Lookups,
+        declarations: Declarations,
+        permits: Permits,
         sealer: Sealer,
-        advertisements: Advertisements,
-        stream: Callable[[list[Event]], tuple[PublishOutcome, ...]],
+        sampler: TraceSampler,
     ) -> None:
         self._step = step
         self._config = config
         self._owner_of = owner_of
         self._lookups = lookups
         self._sealer = sealer
-        self._advertisements = advertisements
-        self._stream = stream
         self._fresh: list[_Waiting] = []
         self._sequence = 0
         self._outbox: dict[EventId, _Waiting] = {}
+        self.advertisements = Advertisements(step, declarations)
+        self._parcels = ParcelSender(step, owner_of, permits, self.advertisements, sealer, sampler)
 
-    def __len__(self) -> int:
-        return len(self._outbox)
+    def status(self) -> PublisherStatus:
+        return PublisherStatus(len(self._outbox), self.advertisements.active())
 
     def publish(self, command: PublishCommand) -> None:
         """Give the events their ids for good; they leave at the end of the step."""
@@ -83,7 +96,7 @@ class Outbox:
         for guarantee, run in itertools.groupby(command.drafts, _guarantee_of):
             events = [self._event(draft) for draft in run]
             if guarantee is Guarantee.AT_MOST_ONCE:
-                self._step.effects.append(Reply(number, self._stream(events)))
+                self._step.effects.append(Reply(number, self._parcels.publish(events)))
             else:
                 for number_of_event, event in enumerate(events, number):
                     self._promise(number_of_event, event)
@@ -108,12 +121,15 @@ class Outbox:
     def _refusal(self, event: Event) -> Reason | None:
         if len(self._outbox) >= self._config.outbox_events_max:
             return Reason.OUTBOX_FULL
-        return None if self._advertisements.keeps_rate(event) else Reason.ABOVE_RATE
+        return None if self.advertisements.keeps_rate(event) else Reason.ABOVE_RATE
 
     def flush(self) -> None:
         """Seal what was published in this step, and send it on its way."""
-        if not self._fresh:
-            return
+        if self._fresh:
+            self._flush_promised()
+        self._parcels.flush()
+
+    def _flush_promised(self) -> None:
         fresh, self._fresh = self._fresh, []
         for first in range(0, len(fresh), BATCH_MAX):
             batch = fresh[first : first + BATCH_MAX]

@@ -1,22 +1,24 @@
-"""The outbox: an event is the publisher's until somebody acknowledged it, under one id for ever."""
+"""The publisher: an event is its own until an owner acknowledged it, under one id for ever."""
 
 from __future__ import annotations
 
 from p2psub.admission.declarations import Declarations
+from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Draft, Event, Guarantee, Timed
 from p2psub.model.effects import PublishCommand, Reply
 from p2psub.model.ids import Contact, EventId
 from p2psub.model.instants import SECOND_US, Micros
-from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
+from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Parcel, ParcelToOwner, Publish
 from p2psub.model.messages.ring import Found, Lookup
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
+from p2psub.model.rights import Rights
 from p2psub.overlay.election import Election
 from p2psub.parcels.sealer import Sealer
-from p2psub.publisher.advertisements import Advertisements
-from p2psub.publisher.outbox import Outbox
+from p2psub.parcels.trace_sampler import TraceSampler
+from p2psub.publisher.publisher import Publisher
 from tests.unit.bench import CLUSTER, CONFIG, TICK_US, at, effects_of, node_at, records_of, sent, sent_of, tick
 from tests.unit.overlay.rings import Exchange
 
@@ -24,24 +26,22 @@ OWNER, HEIR = at(64), at(128)
 ONCE, FREE = Guarantee.EFFECTIVELY_ONCE, Guarantee.AT_MOST_ONCE
 
 
-class Publisher:
+class PublishingPeer:
     """A member of a ring; its table names `owner` for every key, or it has none."""
 
     def __init__(self, config: PubSubConfig = CONFIG.pubsub, owner: Contact | None = None) -> None:
         peer = Exchange([1, 64, 128]).peers[node_at(1)]
         self.step, self.lookups = peer.step, peer.lookups
-        self.streamed: list[list[Event]] = []
-        self.advertisements = Advertisements(
-            self.step, Declarations(self.step, config, Election(self.step, CONFIG.cluster))
-        )
-        self.core = Outbox(
-            self.step, config, lambda _: owner, self.lookups, Sealer(None), self.advertisements, self._stream
+        declarations = Declarations(self.step, config, Election(self.step, CONFIG.cluster))
+        permits, sampler = Permits(node_at(1), Rights()), TraceSampler(self.step, 1)
+        self.core = Publisher(
+            self.step, config, lambda _: owner, self.lookups, declarations, permits, Sealer(None), sampler
         )
 
-    def _stream(self, events: list[Event]) -> tuple[PublishOutcome, ...]:
-        """What promises nothing is somebody else's business, who says at once that there are no copies."""
-        self.streamed.append(events)
-        return tuple(PublishOutcome(event.id) for event in events)
+    @property
+    def outbox(self) -> int:
+        """How many events wait for an acknowledgement."""
+        return self.core.status().outbox
 
     def publish(self, number: int = 1, *guarantees: Guarantee) -> None:
         """A step with one command: one promised event, or as many as guarantees are given."""
@@ -79,7 +79,13 @@ def sent_event(to: Contact, sequence: int = 1, age_us: int = 0) -> tuple[Contact
     return to, Publish(Timed(event(sequence), Micros(age_us)))
 
 
-def acknowledge(publisher: Publisher, sequence: int = 1, copies: int = 3) -> PublishOutcome:
+def sent_parcel(to: Contact, *sequences: int) -> tuple[Contact, ParcelToOwner]:
+    """The first parcel, with these events, on its way to an owner."""
+    events = tuple(event(sequence, FREE) for sequence in sequences)
+    return to, ParcelToOwner(Parcel(1, events, len(events)))
+
+
+def acknowledge(publisher: PublishingPeer, sequence: int = 1, copies: int = 3) -> PublishOutcome:
     """The owner acknowledges an event."""
     outcome = PublishOutcome(event(sequence).id, copies, 2)
     publisher.core.on_acknowledge(OWNER, Acknowledge(outcome))
@@ -88,7 +94,7 @@ def acknowledge(publisher: Publisher, sequence: int = 1, copies: int = 3) -> Pub
 
 def test_acknowledgement_names_its_owner_and_a_refusal_is_none() -> None:
     """Who refuses has stored nothing: were it traced as an acknowledgement, it would be a broken promise."""
-    publisher = Publisher(owner=OWNER)
+    publisher = PublishingPeer(owner=OWNER)
     publisher.publish(1, ONCE, ONCE)
     acknowledge(publisher, 1)
     refused = PublishOutcome(event(2).id, refused=Reason.NOT_AUTHORIZED)
@@ -100,7 +106,7 @@ def test_acknowledgement_names_its_owner_and_a_refusal_is_none() -> None:
 
 def test_event_goes_to_the_owner_that_the_ring_names() -> None:
     """Hyper 3.1.2: look up, then send."""
-    publisher = Publisher()
+    publisher = PublishingPeer()
     publisher.publish(1)
     publisher.find(OWNER)
     assert sent(publisher.step) == [sent_event(OWNER)]
@@ -108,7 +114,7 @@ def test_event_goes_to_the_owner_that_the_ring_names() -> None:
 
 def test_table_saves_the_first_look_up_and_the_ring_corrects_the_table() -> None:
     """An owner that stays silent may be one that the table has outlived."""
-    publisher = Publisher(owner=OWNER)
+    publisher = PublishingPeer(owner=OWNER)
     publisher.publish()
     assert sent(publisher.step) == [sent_event(OWNER)]
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
@@ -118,19 +124,19 @@ def test_table_saves_the_first_look_up_and_the_ring_corrects_the_table() -> None
 
 def test_application_is_answered_by_the_acknowledgement_and_only_once() -> None:
     """With what the owner stated; a repeated acknowledgement changes nothing."""
-    publisher = Publisher()
+    publisher = PublishingPeer()
     publisher.publish(41)
     publisher.find(OWNER)
     assert publisher.replies() == []
     outcome = acknowledge(publisher)
     acknowledge(publisher, copies=1)
     assert publisher.replies() == [Reply(41, (outcome,))]
-    assert len(publisher.core) == 0
+    assert publisher.outbox == 0
 
 
 def test_unacknowledged_event_is_sent_again_under_its_id_with_its_age() -> None:
     """To an owner looked up anew: the silent one may have been replaced."""
-    publisher = Publisher()
+    publisher = PublishingPeer()
     publisher.publish()
     publisher.find(OWNER)
     sent(publisher.step)
@@ -146,7 +152,7 @@ def test_unacknowledged_event_is_sent_again_under_its_id_with_its_age() -> None:
 
 def test_wrong_address_leads_to_the_right_one() -> None:
     """At once if the refusal names it, by a new look-up otherwise."""
-    publisher = Publisher()
+    publisher = PublishingPeer()
     publisher.publish()
     publisher.find(OWNER)
     sent(publisher.step)
@@ -156,10 +162,10 @@ def test_wrong_address_leads_to_the_right_one() -> None:
     assert sent(publisher.step) == []
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
     assert len(sent_of(publisher.step, Lookup)) == 1
-    assert len(publisher.core) == 1, "it is still ours"
+    assert publisher.outbox == 1, "it is still ours"
 
 
-def send_in_circles(publisher: Publisher) -> list[Contact]:
+def send_in_circles(publisher: PublishingPeer) -> list[Contact]:
     """Owner and heir each name the other for every publish; whom the publisher tried before it gave up."""
     tried: list[Contact] = []
     for _ in range(20):
@@ -171,19 +177,19 @@ def send_in_circles(publisher: Publisher) -> list[Contact]:
 
 def test_two_members_that_redirect_to_each_other_cause_three_resends_at_most() -> None:
     """Per tick: afterwards the event waits for its next try, which may bounce as often again."""
-    publisher = Publisher()
+    publisher = PublishingPeer()
     publisher.publish()
     publisher.find(OWNER)
     assert send_in_circles(publisher) == [OWNER, HEIR, OWNER, HEIR]
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
     publisher.find(HEIR)
     assert send_in_circles(publisher) == [HEIR, OWNER, HEIR, OWNER]
-    assert len(publisher.core) == 1, "it is still ours"
+    assert publisher.outbox == 1, "it is still ours"
 
 
 def test_each_event_gets_an_id_of_its_own() -> None:
     """Also equal content: two publishes are two events."""
-    publisher = Publisher()
+    publisher = PublishingPeer()
     for number in (1, 2, 3):
         publisher.publish(number)
     published = [record.event for record in records_of(publisher.step, Kind.PUBLISH)]
@@ -192,7 +198,7 @@ def test_each_event_gets_an_id_of_its_own() -> None:
 
 def test_full_outbox_refuses_and_says_so() -> None:
     """The application hears at once that there are no copies, and why; nothing is sent that nobody would repeat."""
-    publisher = Publisher(PubSubConfig(outbox_events_max=1))
+    publisher = PublishingPeer(PubSubConfig(outbox_events_max=1))
     publisher.publish(1)
     sent(publisher.step)
     publisher.publish(2)
@@ -203,23 +209,22 @@ def test_full_outbox_refuses_and_says_so() -> None:
 
 def test_at_most_once_is_streamed_and_forgotten() -> None:
     """Answered at once, kept nowhere, never repeated."""
-    publisher = Publisher()
+    publisher = PublishingPeer(owner=OWNER)
     publisher.publish(7, FREE, FREE)
     outcomes = tuple(PublishOutcome(event(n).id) for n in (1, 2))
     assert publisher.replies() == [Reply(7, outcomes)]
-    assert publisher.streamed == [[event(1, FREE), event(2, FREE)]]
+    assert sent(publisher.step) == [sent_parcel(OWNER, 1, 2)]
     tick(publisher.step, publisher.core.tick, 20)
+    publisher.core.flush()
     assert sent(publisher.step) == []
-    assert len(publisher.streamed) == 1
-    assert len(publisher.core) == 0
+    assert publisher.outbox == 0
 
 
 def test_each_event_of_a_command_has_the_next_number() -> None:
     """Whatever they promise: the promised are answered one by one, the others in runs, each under its own number."""
-    publisher = Publisher(owner=OWNER)
+    publisher = PublishingPeer(owner=OWNER)
     publisher.publish(11, ONCE, FREE, FREE, ONCE, FREE)
-    assert sent(publisher.step) == [sent_event(OWNER, 1), sent_event(OWNER, 4)]
-    assert publisher.streamed == [[event(2, FREE), event(3, FREE)], [event(5, FREE)]]
+    assert sent(publisher.step) == [sent_event(OWNER, 1), sent_event(OWNER, 4), sent_parcel(OWNER, 2, 3, 5)]
     acknowledged = [acknowledge(publisher, sequence) for sequence in (4, 1)]
     assert publisher.replies() == [
         Reply(12, tuple(PublishOutcome(event(n).id) for n in (2, 3))),
@@ -231,7 +236,7 @@ def test_each_event_of_a_command_has_the_next_number() -> None:
 
 def test_nothing_leaves_before_the_end_of_the_step() -> None:
     """So that all commands of a step share what can be shared."""
-    publisher = Publisher(owner=OWNER)
+    publisher = PublishingPeer(owner=OWNER)
     for number in (1, 2):
         publisher.core.publish(PublishCommand(number, [Draft(TOPIC, {"x": 1}, b"body", 5.0)]))
     assert sent(publisher.step) == []

@@ -6,8 +6,9 @@ import pytest
 
 from p2psub.model.changes import Change
 from p2psub.model.content import Event, Guarantee, Subscription, Timed
-from p2psub.model.ids import ClusterId, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, SubscriptionId
 from p2psub.model.instants import SECOND_US, Micros
+from p2psub.model.messages import Message
 from p2psub.model.messages.pubsub import (
     Acknowledge,
     CopyStored,
@@ -68,7 +69,7 @@ def changes(*records: Subscription) -> list[Change]:
 def owner(*records: Subscription, table: Table = TABLE) -> Cores:
     """The owner of the topic, with these subscriptions in its index."""
     cores = member_at(32, table, changes(*records))
-    tick(cores.step, cores.owed_events.tick)
+    tick(cores.step, cores.owner.owed_events.tick)
     cores.ring.remember(at(96))
     forget(cores.step)
     return cores
@@ -76,18 +77,18 @@ def owner(*records: Subscription, table: Table = TABLE) -> Cores:
 
 def publish(cores: Cores, event: Event, age_us: int = 0) -> None:
     """A publish arrives, and every wildcard shard says that it wants nothing."""
-    cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(age_us))))
+    cores.owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(age_us))))
     asks = [(to, message) for to, message in cores.step.sends if isinstance(message, MatchRequest)]
     cores.step.sends[:] = [send for send in cores.step.sends if not isinstance(send[1], MatchRequest)]
     for to, ask in asks:
-        cores.matchmaker.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), (), False))
+        cores.owner.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), (), False))
 
 
 def confirm(cores: Cores, event: Event, *places: int) -> None:
     """Members state their copies of the event's owed events."""
     for place in places:
-        owed_events = tuple(held.owed_event.id for held in cores.owed_events.all_of_event(event.id))
-        cores.owed_events.on_copy_stored(at(place), CopyStored(CLUSTER, owed_events))
+        owed_events = tuple(held.owed_event.id for held in cores.owner.owed_events.all_of_event(event.id))
+        cores.owner.on_copy_stored(at(place), CopyStored(CLUSTER, owed_events))
 
 
 def stored(*records: Subscription, event: Event | None = None) -> tuple[Cores, Event]:
@@ -102,12 +103,17 @@ def stored(*records: Subscription, event: Event | None = None) -> tuple[Cores, E
 def end(cores: Cores, event: Event, record: Subscription, outcome: Outcome = Outcome.DELIVERED) -> None:
     """A subscriber says how the event ended for one of its subscriptions."""
     said = Delivered(event.id, ((record.id, outcome),))
-    cores.topic_owner.on_delivered(at(record.id.node[0]), said)
+    cores.owner.on_delivered(at(record.id.node[0]), said)
 
 
 def outcomes(cores: Cores) -> list[tuple[SubscriptionId | None, str | None]]:
     """Subscriptions and how they ended, of the outcomes recorded since the last look."""
     return [(record.subscription, record.outcome) for record in records_of(cores.step, Kind.OUTCOME)]
+
+
+def paid(cores: Cores) -> list[tuple[Contact, Message]]:
+    """What went out since the last look, but for requests to hold copies."""
+    return [(to, message) for to, message in sent(cores.step) if not isinstance(message, StoreCopy)]
 
 
 def test_acknowledgement_waits_for_the_required_copies() -> None:
@@ -145,29 +151,29 @@ def test_bar_is_what_was_seen_lately_not_who_is_left(seen: int, copies: int | No
 def test_member_answers_only_for_its_own_keys_and_names_the_owner() -> None:
     """The wrong address stores nothing."""
     cores, event = owner(), event_of(topic_in(32, 64))
-    cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
+    cores.owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
     assert sent(cores.step) == [(PUBLISHER, NotOwner(event.id, at(64)))]
-    assert cores.owed_events.held == {}
+    assert cores.owner.owed_events.held == {}
 
 
 def test_member_without_a_running_lease_owns_nothing() -> None:
     """A node that hears nobody acknowledges nothing, and does not send the publisher round in circles."""
     cores, event = owner(table=ALONE), event_of(TOPIC)
     cores.step.now = Micros(CONFIG.cluster.lease_ticks * CONFIG.tick_us)
-    cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
+    cores.owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
     assert sent(cores.step) == [(PUBLISHER, NotOwner(event.id, None))]
-    assert cores.owed_events.held == {}
+    assert cores.owner.owed_events.held == {}
 
 
 def test_repeated_publish_is_stored_once_and_acknowledged_again() -> None:
     """While it is gathered, while it is held and after its discharge: one owed event, one payment, the same outcome."""
     cores, event = owner(THERE), event_of(TOPIC)
-    cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
+    cores.owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
     asked = sent_of(cores.step, MatchRequest)
     publish(cores, event)
     assert sent(cores.step) == []
     for to, ask in asked:
-        cores.matchmaker.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), (), False))
+        cores.owner.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), (), False))
     make_durable(cores.step)
     confirm(cores, event, 64, 96)
     acknowledged = (PUBLISHER, Acknowledge(PublishOutcome(event.id, 3, 1)))
@@ -175,10 +181,10 @@ def test_repeated_publish_is_stored_once_and_acknowledged_again() -> None:
     publish(cores, event)
     assert sent(cores.step) == [acknowledged]
     end(cores, event, THERE)
-    assert cores.owed_events.held == {}
+    assert cores.owner.owed_events.held == {}
     publish(cores, event)
     assert sent(cores.step) == [acknowledged]
-    assert cores.owed_events.held == {}
+    assert cores.owner.owed_events.held == {}
 
 
 def test_own_cluster_is_served_straight_and_all_others_by_one_route() -> None:
@@ -193,10 +199,10 @@ def test_event_is_discharged_by_its_last_outcome() -> None:
     """Not before: what is still owed stays with the cluster."""
     cores, event = stored(HERE, THERE)
     end(cores, event, HERE)
-    assert list(cores.owed_events.held)
+    assert list(cores.owner.owed_events.held)
     assert records_of(cores.step, Kind.DISCHARGE) == []
-    cores.topic_owner.on_routed(at(1), Routed(1, event.id, ((THERE.id, Outcome.DELIVERED),)))
-    assert cores.owed_events.held == {}
+    cores.owner.on_routed(at(1), Routed(1, event.id, ((THERE.id, Outcome.DELIVERED),)))
+    assert cores.owner.owed_events.held == {}
     assert [(r.event, r.matched) for r in records_of(cores.step, Kind.DISCHARGE)] == [(event.id, 2)]
 
 
@@ -215,11 +221,11 @@ def test_peer_cannot_settle_the_debt_to_another(outcome: Outcome) -> None:
     """What it says of another peer's subscription neither ends the debt nor hastens its payment."""
     cores, event = stored(HERE)
     sent(cores.step)
-    cores.topic_owner.on_delivered(at(64), Delivered(event.id, ((HERE.id, outcome),)))
-    tick(cores.step, cores.topic_owner.tick, CONFIG.pubsub.retry_ticks)
-    assert sent(cores.step) == []
+    cores.owner.on_delivered(at(64), Delivered(event.id, ((HERE.id, outcome),)))
+    tick(cores.step, cores.owner.tick, CONFIG.pubsub.retry_ticks)
+    assert paid(cores) == []
     assert outcomes(cores) == []
-    assert [list(held.owed) for held in cores.owed_events.held.values()] == [[HERE.id]]
+    assert [list(held.owed) for held in cores.owner.owed_events.held.values()] == [[HERE.id]]
     end(cores, event, HERE)
     assert outcomes(cores) == [(HERE.id, "delivered")]
 
@@ -230,10 +236,10 @@ def test_deferred_is_no_outcome_and_is_tried_again_soon() -> None:
     end(cores, event, HERE, Outcome.DEFERRED)
     assert outcomes(cores) == []
     sent(cores.step)
-    tick(cores.step, cores.topic_owner.tick, CONFIG.pubsub.retry_ticks - 1)
-    assert sent(cores.step) == []
-    tick(cores.step, cores.topic_owner.tick)
-    assert [to for to, _ in sent(cores.step)] == [at(1)]
+    tick(cores.step, cores.owner.tick, CONFIG.pubsub.retry_ticks - 1)
+    assert paid(cores) == []
+    tick(cores.step, cores.owner.tick)
+    assert [to for to, _ in paid(cores)] == [at(1)]
 
 
 def test_unpaid_debts_are_paid_again_and_only_they() -> None:
@@ -241,21 +247,21 @@ def test_unpaid_debts_are_paid_again_and_only_they() -> None:
     cores, event = stored(HERE, THERE)
     end(cores, event, THERE)
     sent(cores.step)
-    tick(cores.step, cores.topic_owner.tick, CONFIG.pubsub.redeliver_ticks)
+    tick(cores.step, cores.owner.tick, CONFIG.pubsub.redeliver_ticks)
     age = Micros(CONFIG.pubsub.redeliver_ticks * CONFIG.tick_us)
-    assert sent(cores.step) == [(at(1), Route(2, Timed(event, age), (Obligation(HERE.id, CLUSTER),)))]
+    assert paid(cores) == [(at(1), Route(2, Timed(event, age), (Obligation(HERE.id, CLUSTER),)))]
 
 
 def test_what_is_older_than_the_horizon_ends_unreachable() -> None:
     """Receivers forget ids after the horizon plus a margin: no copy may be sent later than that."""
     cores, event = stored(THERE)
     sent(cores.step)
-    tick(cores.step, cores.topic_owner.tick)
+    tick(cores.step, cores.owner.tick)
     cores.step.now = Micros(CONFIG.pubsub.undelivered_ttl_us + SECOND_US)
     cores.arc_lease.renew(cores.step.now, None)
-    tick(cores.step, cores.topic_owner.tick, CONFIG.pubsub.redeliver_ticks)
+    tick(cores.step, cores.owner.tick, CONFIG.pubsub.redeliver_ticks)
     assert outcomes(cores) == [(THERE.id, "unreachable")]
-    assert cores.owed_events.held == {}
+    assert cores.owner.owed_events.held == {}
     assert event.id not in [record.event for record in records_of(cores.step, Kind.MATCH)]
     assert sent_of(cores.step, Route) == []
 
@@ -263,15 +269,15 @@ def test_what_is_older_than_the_horizon_ends_unreachable() -> None:
 def test_new_owner_pays_once_enough_members_hold_the_owed_event_again() -> None:
     """An owner died: its successor got the owed event as a copy, and takes over the debt with it."""
     cores, event = stored(THERE)
-    (owed_event,) = [held.owed_event for held in cores.owed_events.held.values()]
+    (owed_event,) = [held.owed_event for held in cores.owner.owed_events.held.values()]
     heir = member_at(64, TABLE)
-    tick(heir.step, heir.owed_events.tick)
-    heir.owed_events.on_store_copy(at(32), StoreCopy(CLUSTER, (owed_event,)))
+    tick(heir.step, heir.owner.owed_events.tick)
+    heir.owner.on_store_copy(at(32), StoreCopy(CLUSTER, (owed_event,)))
     make_durable(heir.step)
-    tick(heir.step, heir.topic_owner.tick, 20)
+    tick(heir.step, heir.owner.tick, 20)
     assert sent_of(heir.step, Route) == [], "not the owner yet"
     give_index(heir, table_of(64, 96, 128, n=2, seen=4))
-    tick(heir.step, heir.owed_events.tick)
+    tick(heir.step, heir.owner.owed_events.tick)
     assert [to for to, _ in sent_of(heir.step, StoreCopy)] == [at(96), at(128)]
     confirm(heir, event, 96)
     assert sent_of(heir.step, Route) == []
@@ -289,7 +295,7 @@ def test_what_promises_nothing_is_not_promised() -> None:
     publish(cores, event)
     assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused=Reason.NO_PROMISE)))]
     assert [drop.reason for drop in records_of(cores.step, Kind.DROP)] == ["no_promise"]
-    assert cores.owed_events.held == {}
+    assert cores.owner.owed_events.held == {}
 
 
 def test_replayed_event_is_owed_to_the_new_subscription_once() -> None:
@@ -298,11 +304,11 @@ def test_replayed_event_is_owed_to_the_new_subscription_once() -> None:
     cores = owner(table=ALONE)
     publish(cores, event)
     make_durable(cores.step)
-    assert cores.owed_events.held == {}, "it matched nobody and is only retained"
+    assert cores.owner.owed_events.held == {}, "it matched nobody and is only retained"
     late = subscription_of(on_topic(TOPIC), 5, subscriber=96, replay=True)
     other = subscription_of(on_topic("another"), 6, subscriber=96, replay=True)
     forget(cores.step)
-    assert (cores.topic_owner.replay(late), cores.topic_owner.replay(late), cores.topic_owner.replay(other)) == (
+    assert (cores.owner.replay(late), cores.owner.replay(late), cores.owner.replay(other)) == (
         1,
         1,
         0,
@@ -310,7 +316,7 @@ def test_replayed_event_is_owed_to_the_new_subscription_once() -> None:
     make_durable(cores.step)
     assert sent(cores.step) == [(at(96), Deliver(Timed(event, Micros(0)), (late.id,)))]
     end(cores, event, late)
-    assert cores.topic_owner.replay(late) == 1
+    assert cores.owner.replay(late) == 1
     make_durable(cores.step)
     assert sent(cores.step) == []
 
@@ -320,9 +326,9 @@ def test_store_record_names_what_the_event_was_matched_against() -> None:
     cores, event = owner(THERE), event_of(TOPIC)
     log = change_of(THERE, 1).number.log
     cores.arc_lease.renew(cores.step.now, ((log, 5),))
-    cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
+    cores.owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
     for to, ask in sent_of(cores.step, MatchRequest):
-        cores.matchmaker.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), ((log, 3),), False))
+        cores.owner.on_match_response(to, MatchResponse(CLUSTER, ask.shard, event.id, (), ((log, 3),), False))
     make_durable(cores.step)
     (record,) = records_of(cores.step, Kind.STORE)
     assert (record.event, record.vector, record.matched) == (event.id, ((log, 3),), 1)
@@ -335,15 +341,15 @@ def test_event_of_a_topic_without_right_is_refused_and_kept_by_nobody() -> None:
     """Its publisher is told, once, that there is no use in trying again."""
     cores, event = owner(HERE), event_of(TOPIC)
     cores.permits.link_up(PUBLISHER.id, Rights(publish=("other/*",)))
-    cores.topic_owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
+    cores.owner.on_publish(PUBLISHER, Publish(Timed(event, Micros(0))))
     assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused=Reason.NOT_AUTHORIZED)))]
-    assert list(cores.owed_events.held) == []
+    assert list(cores.owner.owed_events.held) == []
     assert [record.reason for record in records_of(cores.step, Kind.DROP)] == ["not_authorized"]
 
 
 def test_peer_publishes_in_its_own_name_alone() -> None:
     """An event id names its publisher: nobody else may bring it."""
     cores, event = owner(HERE), event_of(TOPIC)
-    cores.topic_owner.on_publish(at(10), Publish(Timed(event, Micros(0))))
+    cores.owner.on_publish(at(10), Publish(Timed(event, Micros(0))))
     assert sent(cores.step) == [(at(10), Acknowledge(PublishOutcome(event.id, refused=Reason.FOREIGN_EVENT)))]
-    assert list(cores.owed_events.held) == []
+    assert list(cores.owner.owed_events.held) == []
