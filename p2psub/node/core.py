@@ -112,11 +112,11 @@ class NodeCore:
             cube.SplitGrant: leadership.on_split_grant,
             cube.SplitRefused: cores.cube.on_split_refused,
             cube.Filled: cores.cube.on_filled,
-            casts.ChangeCast: leadership.on_cast,
-            casts.EventCast: leadership.on_cast,
-            casts.Custody: leadership.on_custody,
-            casts.Answer: leadership.on_answer,
-            casts.CastRefused: leadership.on_cast_refused,
+            casts.ChangeCast: self._in_term(Term.on_cast, leadership.refuse_cast),
+            casts.EventCast: self._in_term(Term.on_cast, leadership.refuse_cast),
+            casts.Custody: self._in_term(Term.on_custody),
+            casts.Answer: self._in_term(Term.on_answer, leadership.note_late_answer),
+            casts.CastRefused: self._in_term(Term.on_cast_refused),
             pubsub.Declare: self._in_term(Term.on_declare),
             pubsub.Verdict: self._on_verdict,
             pubsub.Publish: owner.on_publish,
@@ -127,7 +127,7 @@ class NodeCore:
             pubsub.Discharged: owner.owed_events.on_discharged,
             pubsub.MatchRequest: owner.matchmaker.on_match_request,
             pubsub.MatchResponse: owner.on_match_response,
-            pubsub.Route: self._in_term(lambda term, peer, route: term.routing.on_route(peer, route)),
+            pubsub.Route: self._in_term(Term.on_route),
             pubsub.Routed: owner.on_routed,
             pubsub.Deliver: cores.subscriber.on_deliver,
             pubsub.Delivered: self._on_delivered,
@@ -140,13 +140,15 @@ class NodeCore:
             DenyResponse: cores.denials.on_deny_response,
         }
 
-    def _in_term(self, handler: Callable[[Term, Contact, Any], None]) -> Handler:
-        """A handler of what concerns super-nodes only; others take no notice."""
+    def _in_term(self, handler: Callable[[Term, Contact, Any], None], otherwise: Handler | None = None) -> Handler:
+        """A handler of what concerns super-nodes only; any other node takes no notice, unless told what to do."""
         office = self._cores.office
 
         def handle(peer: Contact, message: Any) -> None:
             if office.term is not None:
                 handler(office.term, peer, message)
+            elif otherwise is not None:
+                otherwise(peer, message)
 
         return handle
 
@@ -255,8 +257,6 @@ class NodeCore:
         cores.lookups.tick()
         self._roles.tick()
         cores.owner.tick()
-        if cores.office.term is not None:
-            cores.office.term.routing.tick()
         cores.publisher.tick()
         cores.declarations.tick()
         cores.subscriber.tick()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from p2psub.model.changes import LogId
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
-from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, Custody
+from p2psub.model.messages.casts import Answer, CastRefused, CastRequest
 from p2psub.model.messages.cluster import Heartbeat, HeartbeatAck, IndexStored, NotSuperNode
 from p2psub.model.messages.cube import CubeHeartbeat, SplitGrant
 from p2psub.model.places import Table
@@ -174,6 +174,7 @@ class Leadership:
         term.tick()
         cores.cube.tick()
         term.casts.tick()
+        term.routing.tick()
         if is_beat and (cores.cube.entry is None or self._misses_neighbour()):
             self._probe.ask_all()
         if cores.cube.entry is None:
@@ -259,28 +260,14 @@ class Leadership:
             self._office.term.completeness.on_cube_heartbeat(peer, heartbeat)
             self._cores.antientropy.on_cube_heartbeat(peer, heartbeat)
 
-    def on_cast(self, peer: Contact, asked: CastRequest) -> None:
-        """Cover a subcube; a node that is no super-node names those that are."""
-        if self._office.term is None:
-            self._step.send(peer, CastRefused(asked.id, asked.subcube, self._cores.directory.entries()))
-        else:
-            self._office.term.casts.on_cast(peer, asked)
+    def refuse_cast(self, peer: Contact, asked: CastRequest) -> None:
+        """We are no super-node: name those that are."""
+        self._step.send(peer, CastRefused(asked.id, asked.subcube, self._cores.directory.entries()))
 
-    def on_custody(self, peer: Contact, custody: Custody) -> None:
-        if self._office.term is not None:
-            self._office.term.casts.on_custody(peer, custody)
-
-    def on_answer(self, peer: Contact, answer: Answer) -> None:
-        if self._office.term is not None:
-            self._office.term.casts.on_answer(peer, answer)
-        else:
-            self._step.record(
-                Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason=Reason.LATE_ANSWER
-            )
-
-    def on_cast_refused(self, peer: Contact, refused: CastRefused) -> None:
-        if self._office.term is not None:
-            self._office.term.casts.on_cast_refused(peer, refused)
+    def note_late_answer(self, peer: Contact, answer: Answer) -> None:
+        """The term that waited for it is over."""
+        late = Reason.LATE_ANSWER
+        self._step.record(Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason=late)
 
     # Our members
 
