@@ -98,11 +98,11 @@ class NodeCore:
             cluster.Vacancy: joiner.on_vacancy,
             cluster.Takeover: membership.on_takeover,
             cluster.ReplicateChanges: membership.on_replicate_changes,
-            cluster.ChangesReplicated: self._in_term(Term.on_changes_replicated),
+            cluster.ChangesReplicated: self._in_term(lambda term: term.on_changes_replicated),
             cluster.IndexTransfer: owner.match_index.on_index_transfer,
             cluster.IndexStored: leadership.on_index_stored,
             cluster.StoreChange: owner.on_store_change,
-            cluster.ChangeStored: self._in_term(Term.on_change_stored),
+            cluster.ChangeStored: self._in_term(lambda term: term.confirmations.on_change_stored),
             cube.CubeHeartbeat: leadership.on_cube_heartbeat,
             cube.DirectoryRequest: cores.cube.on_directory_request,
             cube.DirectoryResponse: joiner.on_directory_response,
@@ -112,12 +112,12 @@ class NodeCore:
             cube.SplitGrant: leadership.on_split_grant,
             cube.SplitRefused: cores.cube.on_split_refused,
             cube.Filled: cores.cube.on_filled,
-            casts.ChangeCast: self._in_term(Term.on_cast, leadership.refuse_cast),
-            casts.EventCast: self._in_term(Term.on_cast, leadership.refuse_cast),
-            casts.Custody: self._in_term(Term.on_custody),
-            casts.Answer: self._in_term(Term.on_answer, leadership.note_late_answer),
-            casts.CastRefused: self._in_term(Term.on_cast_refused),
-            pubsub.Declare: self._in_term(Term.on_declare),
+            casts.ChangeCast: self._in_term(lambda term: term.casts.on_cast, leadership.refuse_cast),
+            casts.EventCast: self._in_term(lambda term: term.casts.on_cast, leadership.refuse_cast),
+            casts.Custody: self._in_term(lambda term: term.casts.on_custody),
+            casts.Answer: self._in_term(lambda term: term.casts.on_answer, leadership.note_late_answer),
+            casts.CastRefused: self._in_term(lambda term: term.casts.on_cast_refused),
+            pubsub.Declare: self._in_term(lambda term: term.on_declare),
             pubsub.Verdict: self._on_verdict,
             pubsub.Publish: owner.on_publish,
             pubsub.Acknowledge: publisher.on_acknowledge,
@@ -127,7 +127,7 @@ class NodeCore:
             pubsub.Discharged: owner.owed_events.on_discharged,
             pubsub.MatchRequest: owner.matchmaker.on_match_request,
             pubsub.MatchResponse: owner.on_match_response,
-            pubsub.Route: self._in_term(Term.on_route),
+            pubsub.Route: self._in_term(lambda term: term.routing.on_route),
             pubsub.Routed: owner.on_routed,
             pubsub.Deliver: cores.subscriber.on_deliver,
             pubsub.Delivered: self._on_delivered,
@@ -140,13 +140,13 @@ class NodeCore:
             DenyResponse: cores.denials.on_deny_response,
         }
 
-    def _in_term(self, handler: Callable[[Term, Contact, Any], None], otherwise: Handler | None = None) -> Handler:
+    def _in_term(self, handler_of: Callable[[Term], Handler], otherwise: Handler | None = None) -> Handler:
         """A handler of what concerns super-nodes only; any other node takes no notice, unless told what to do."""
         office = self._cores.office
 
         def handle(peer: Contact, message: Any) -> None:
             if office.term is not None:
-                handler(office.term, peer, message)
+                handler_of(office.term)(peer, message)
             elif otherwise is not None:
                 otherwise(peer, message)
 

@@ -16,9 +16,9 @@ from p2psub.model.changes import Change, LogId
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, Contact, NodeId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, ChangePayload, Custody, EventPayload
-from p2psub.model.messages.cluster import ChangesReplicated, ChangeStored, Heartbeat
-from p2psub.model.messages.pubsub import Declare, Route
+from p2psub.model.messages.casts import ChangePayload, EventPayload
+from p2psub.model.messages.cluster import ChangesReplicated, Heartbeat
+from p2psub.model.messages.pubsub import Declare
 from p2psub.model.places import Table
 from p2psub.model.step import Step
 from p2psub.overlay.cold_start import ColdStart
@@ -181,33 +181,10 @@ class Term:
             self.confirmations.apply_what_is_stored()
             self.verdicts.cast_what_is_replicated()
 
-    def on_change_stored(self, peer: Contact, stored: ChangeStored) -> None:
-        """An owner has stored a change."""
-        self.confirmations.on_change_stored(peer, stored)
-
     def on_declare(self, peer: Contact, asked: Declare) -> None:
         """A peer asks for a declaration of its own, or for the end of one."""
         if self.is_placed:
             self.verdicts.on_declare(peer, asked)
-
-    # Casts
-
-    def on_cast(self, peer: Contact, asked: CastRequest) -> None:
-        """Another super-node asks us to cover a subcube."""
-        self.casts.on_cast(peer, asked)
-
-    def on_custody(self, peer: Contact, custody: Custody) -> None:
-        self.casts.on_custody(peer, custody)
-
-    def on_answer(self, peer: Contact, answer: Answer) -> None:
-        self.casts.on_answer(peer, answer)
-
-    def on_cast_refused(self, peer: Contact, refused: CastRefused) -> None:
-        self.casts.on_cast_refused(peer, refused)
-
-    def on_route(self, peer: Contact, route: Route) -> None:
-        """An owner asks for a multicast of an event."""
-        self.routing.on_route(peer, route)
 
     # Members
 

@@ -71,7 +71,7 @@ class Leader:
             IndexTransfer: self.cores.owner.match_index.on_index_transfer,
             IndexStored: self.leadership.on_index_stored,
             StoreChange: self.cores.owner.on_store_change,
-            ChangeStored: self.term.on_change_stored,
+            ChangeStored: self.term.confirmations.on_change_stored,
             Verdict: self._hear_verdict,
         }
         make_durable(self.step)
@@ -118,7 +118,7 @@ class Leader:
     def store_change(self, place: int, store: StoreChange, *, granted: bool = True) -> None:
         """An owner confirms a change."""
         said = ChangeStored(store.cluster, store.epoch, store.change.number, granted, 0)
-        self.term.on_change_stored(at(place), said)
+        self.term.confirmations.on_change_stored(at(place), said)
 
     def verdicts_sent(self) -> list[tuple[Contact, Verdict]]:
         """Verdicts that went out since the last look; everything else is thrown away."""
