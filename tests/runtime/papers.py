@@ -28,7 +28,7 @@ from p2psub.runtime.state import Enrolment, State
 from p2psub.runtime.tls import Credentials, client_context
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import FrameReader, frame
-from p2psub.wire.versions import VERSION
+from p2psub.wire.version import VERSION
 from tests.unit.bench import node_at
 
 OVERLAY = "demo"
@@ -172,7 +172,7 @@ async def connect(address: str) -> trio.SocketStream:
 
 def hello(contact: Contact, overlay: str = OVERLAY) -> Hello:
     """What somebody says first who calls himself so."""
-    return Hello(overlay, contact, 1, VERSION, VERSION)
+    return Hello(overlay, contact, 1, VERSION)
 
 
 def framed(*messages: Message) -> bytes:

@@ -23,7 +23,7 @@ from p2psub.runtime.links import CROSSED_S_MAX, DIAL_S_MAX, Links
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import encode_batch
 from p2psub.wire.framing import frame
-from p2psub.wire.versions import VERSION
+from p2psub.wire.version import VERSION
 from tests.runtime.memory import OVERLAY, MemoryNetwork, passport_of, self_at
 from tests.unit.bench import at, node_at
 
@@ -499,7 +499,7 @@ async def test_a_peer_that_is_denied_while_it_comes_does_not_arrive(start: Stati
 
 def hello_of(place: int) -> bytes:
     """What the node at this place says first."""
-    return frame(encode_batch([Hello(OVERLAY, at(place), 1, VERSION, VERSION)], Stamp(0, 0)))
+    return frame(encode_batch([Hello(OVERLAY, at(place), 1, VERSION)], Stamp(0, 0)))
 
 
 async def call(network: MemoryNetwork, place: int, station: Station) -> trio.abc.Stream:
