@@ -8,8 +8,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from p2psub.api.settings import Address
 from p2psub.config import NodeConfig
-from p2psub.runtime.settings import Address
 
 
 @dataclass(frozen=True, slots=True)

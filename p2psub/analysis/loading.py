@@ -25,7 +25,7 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.sources import Skipped
 from p2psub.model.records import Kind
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import Segment
 
 _TEXTS: Final = ArrayType(StringType())
 _CORRUPT: Final = "corrupt"

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
+from p2psub.api.errors import Refusal
 from p2psub.model.records import SCHEMA_VERSION
-from p2psub.runtime.refusals import Refusal
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import Segment
 
 T = TypeVar("T")
 

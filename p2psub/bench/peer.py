@@ -10,6 +10,8 @@ from pathlib import Path
 
 import trio
 
+from p2psub.api.settings import PeerConfig
+from p2psub.api.status import PeerStatus
 from p2psub.bench.content import AT_NS
 from p2psub.bench.obeying import obey_all
 from p2psub.bench.orders import (
@@ -32,9 +34,8 @@ from p2psub.bench.profiles import Notes
 from p2psub.bench.taking import take
 from p2psub.model.content import Draft
 from p2psub.runtime.garbage import spare_the_collector
-from p2psub.runtime.host import PeerConfig, open_peer
+from p2psub.runtime.host import open_peer
 from p2psub.runtime.peer import Peer
-from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
 
 

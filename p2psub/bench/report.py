@@ -10,15 +10,15 @@ from typing import TypeVar
 
 import msgspec
 
+from p2psub.api.settings import PeerConfig
 from p2psub.bench.bursts import middle
 from p2psub.bench.content import Load
 from p2psub.bench.plan import Owner, Plan
 from p2psub.bench.stream import event_bytes
+from p2psub.compiled import is_compiled
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import ID_BYTES, NodeId, Place
 from p2psub.model.seals import BATCH_MAX
-from p2psub.runtime.compiled import is_compiled
-from p2psub.runtime.host import PeerConfig
 
 R = TypeVar("R", bound="LinkRound | FilteredRound")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import trio
 
+from p2psub.api.items import Gap, Notification
 from p2psub.bench.content import AT_NS
 from p2psub.bench.orders import Take, Taken
-from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.subscription import Subscription
 
 

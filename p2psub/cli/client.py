@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from p2psub.cli.whereabouts import BadUsage, NoPeer, Whereabouts
-from p2psub.runtime.control.bodies import (
-    NDJSON,
-    AdvertiseRequest,
-    OutcomeSay,
-    Problem,
-    ProblemSay,
-    PublishRequest,
-    StreamLine,
-    SubscribeRequest,
-)
-from p2psub.runtime.control.pages import (
+from p2psub.api.errors import Refusal
+from p2psub.api.pages import (
     AdvertisementsPage,
     CubePage,
     QueuesPage,
@@ -29,7 +19,9 @@ from p2psub.runtime.control.pages import (
     StatusPage,
     SubscriptionsPage,
 )
-from p2psub.runtime.refusals import Refusal
+from p2psub.api.problems import Problem, ProblemSay
+from p2psub.api.schemas import NDJSON, AdvertiseRequest, OutcomeSay, PublishRequest, StreamLine, SubscribeRequest
+from p2psub.cli.whereabouts import BadUsage, NoPeer, Whereabouts
 
 if TYPE_CHECKING:
     import httpx

@@ -11,12 +11,11 @@ from typing import Final
 import msgspec
 import typer
 
+from p2psub.api.errors import BadContent, TooLarge
+from p2psub.api.problems import Problem, ProblemSay, problem_of
 from p2psub.cli.client import PeerRefused
 from p2psub.cli.whereabouts import BadUsage, NoPeer
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import Problem, ProblemSay
-from p2psub.runtime.control.wording import problem_of
-from p2psub.runtime.refusals import BadContent, TooLarge
 
 EXIT_REFUSED: Final = 1
 EXIT_BAD_INPUT: Final = 2

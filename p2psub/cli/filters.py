@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from p2psub.api.errors import BadContent, Refusal
+from p2psub.api.values import moment_from_text, value_from_json, values_from_json
 from p2psub.matching.language import FilterError, parse_filter, print_filter
 from p2psub.matching.linear import matches
 from p2psub.matching.literals import write
@@ -18,8 +20,6 @@ from p2psub.matching.predicates import content_of
 from p2psub.matching.printing import print_predicate
 from p2psub.model.content import TOPIC, Event, Filter, Moment, Operator, Predicate, pinned_topics
 from p2psub.model.ids import EventId, NodeId, Place
-from p2psub.runtime.refusals import BadContent, Refusal
-from p2psub.runtime.values import moment_from_text, value_from_json, values_from_json
 
 EXIT_BAD_FILTER = 2
 

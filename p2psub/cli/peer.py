@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from p2psub.api.settings import PeerConfig
 from p2psub.cli.exits import explained
 from p2psub.cli.settings import CONFIG_HELP, help_of
 from p2psub.cli.settings_file import peer_config
-from p2psub.runtime.settings import PeerConfig
 
 if TYPE_CHECKING:
+    from p2psub.api.status import PeerStatus
     from p2psub.runtime.peer import Peer
-    from p2psub.runtime.status import PeerStatus
 
 
 def peer(

@@ -13,6 +13,11 @@ from typing import Annotated, Final, cast
 import msgspec
 import typer
 
+from p2psub.api.errors import TooLarge
+from p2psub.api.problems import Problem, ProblemSay
+from p2psub.api.schemas import ASK_BYTES_MAX, AdvertiseRequest, PublishRequest, StreamLine, SubscribeRequest, ask_of
+from p2psub.api.validation import check_draft
+from p2psub.api.values import Json, values_to_json
 from p2psub.cli.assignments import SYNTAX, read_assignments
 from p2psub.cli.client import ControlClient, Held, PeerRefused
 from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
@@ -21,19 +26,6 @@ from p2psub.cli.showing import event_text, gap_text, outcome_text, verdict_text
 from p2psub.cli.whereabouts import BadUsage, NoPeer, find_peer
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import (
-    ASK_BYTES_MAX,
-    AdvertiseRequest,
-    Problem,
-    ProblemSay,
-    PublishRequest,
-    StreamLine,
-    SubscribeRequest,
-    ask_of,
-)
-from p2psub.runtime.drafts import check_draft
-from p2psub.runtime.refusals import TooLarge
-from p2psub.runtime.values import Json, values_to_json
 
 Params = Annotated[
     list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)

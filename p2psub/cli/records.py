@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
+from p2psub.api.schemas import event_say
+from p2psub.api.values import id_to_text
 from p2psub.cli.assignments import spell_text
 from p2psub.cli.showing import event_text
 from p2psub.matching.printing import print_filter
 from p2psub.model.content import Declaration
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.control.bodies import event_say
-from p2psub.runtime.trace_reading import Arrival, Journey
-from p2psub.runtime.values import id_to_text
+from p2psub.traces.reader import Arrival, Journey
 
 _HEX: Final = 10
 """Digits of a node's name by which people tell peers apart; segments are named by them too."""
@@ -98,13 +98,13 @@ def journey_tree(journey: Journey) -> Iterator[str]:
         yield f"publish at {short(journey.published)}, {time_text(zero_us)}"
     branches: list[Branch] = []
     for stored in journey.stored:
-        below: list[Branch] = [(at(kept), []) for kept in journey.kept if _is_nearest(kept, stored, journey.stored)]
+        below: list[Branch] = [(at(copy), []) for copy in journey.copies if _is_nearest(copy, stored, journey.stored)]
         below += [(at(done, f"{done.count} matches"), []) for done in journey.owners if done.node == stored.node]
         branches.append((at(stored, f"for {stored.count} subscriptions in {stored.cluster}"), below))
     owners = {stored.node for stored in journey.stored}
     branches += [(at(done, f"{done.count} matches"), []) for done in journey.owners if done.node not in owners]
     if not journey.stored:
-        branches += [(at(kept), []) for kept in journey.kept]
+        branches += [(at(copy), []) for copy in journey.copies]
     branches += [(at(done, f"{done.copies} copies, {done.count} matches"), []) for done in journey.acknowledged]
     branches += [_arrival_branch(arrival, at) for arrival in journey.arrivals]
     branches += [(at(other, f"({other.reason})"), []) for other in journey.others]
@@ -123,7 +123,7 @@ def journey_to_json(journey: Journey) -> dict[str, Any]:
         "publish": journey.published and record_to_json(journey.published),
         "store": several(journey.stored),
         "match": several([record for record in journey.owners if record.kind is Kind.MATCH]),
-        "keep": several(journey.kept),
+        "copy": several(journey.copies),
         "acknowledge": several(journey.acknowledged),
         "discharge": several([record for record in journey.owners if record.kind is Kind.DISCHARGE]),
         "arrivals": [
@@ -163,9 +163,9 @@ def _arrival_branch(arrival: Arrival, at: Any) -> Branch:
     )
 
 
-def _is_nearest(kept: Record, stored: Record, several: list[Record]) -> bool:
+def _is_nearest(copy: Record, stored: Record, several: list[Record]) -> bool:
     """Whether a copy belongs to this store: to the last one before it, else to the first."""
-    before = [one for one in several if one.stamp <= kept.stamp]
+    before = [one for one in several if one.stamp <= copy.stamp]
     return stored is (before[-1] if before else several[0])
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from p2psub.api.schemas import AdvertisedSay, EventSay, GapSay, OutcomeSay, VerdictSay
+from p2psub.api.values import value_from_json
 from p2psub.cli.assignments import spell_text, spell_value
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import AdvertisedSay, EventSay, GapSay, OutcomeSay, VerdictSay
-from p2psub.runtime.values import value_from_json
 
 
 def outcome_text(outcome: OutcomeSay) -> str:

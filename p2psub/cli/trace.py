@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from p2psub.api.errors import Refusal
+from p2psub.api.values import event_id_from_text
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import ended_by_signal
 from p2psub.cli.records import journey_to_json, journey_tree, record_text, record_to_json
@@ -16,10 +18,8 @@ from p2psub.cli.spark_extra import need_spark
 from p2psub.cli.telling import told
 from p2psub.cli.whereabouts import check_directories
 from p2psub.model.records import Kind
-from p2psub.runtime.refusals import Refusal
-from p2psub.runtime.trace_files import SegmentDamaged
-from p2psub.runtime.trace_reading import find_segments, journey_of, merge_traces
-from p2psub.runtime.values import event_id_from_text
+from p2psub.traces.reader import find_segments, journey_of, merge_traces
+from p2psub.traces.segments import SegmentDamaged
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from p2psub.runtime.control.places import TOKEN_FILE, URL_FILE
-from p2psub.runtime.refusals import Refusal
+from p2psub.api.control_files import TOKEN_FILE, URL_FILE
+from p2psub.api.errors import Refusal
 
 
 class BadUsage(Refusal):

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from p2psub.api.schemas import AdvertisedSay, AdvertiseRequest, SubscribeRequest, ask_of
+from p2psub.api.tables import advertisement_rows
+from p2psub.api.validation import check_draft
 from p2psub.cli.assignments import SYNTAX, read_assignments, spell_text
 from p2psub.cli.showing import outcome_text, verdict_text
 from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, score_text, status_table
@@ -15,9 +18,6 @@ from p2psub.console.readers import Reader
 from p2psub.console.session import Session
 from p2psub.console.words import split_body, split_words
 from p2psub.model.content import Draft
-from p2psub.runtime.control.bodies import AdvertisedSay, AdvertiseRequest, SubscribeRequest, ask_of
-from p2psub.runtime.control.tables import advertisement_rows
-from p2psub.runtime.drafts import check_draft
 
 Run = Callable[[Session, str], None]
 

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from p2psub.api.schemas import AdvertisedSay, AdvertiseRequest, StreamLine, SubscribeRequest, VerdictSay
 from p2psub.cli.client import ControlClient
 from p2psub.cli.whereabouts import NoPeer
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import AdvertisedSay, AdvertiseRequest, StreamLine, SubscribeRequest, VerdictSay
 
 JOIN_S = 2.0
 """How long the end of a reader is waited for; one that was hung up ends at once."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from p2psub.api.schemas import AdvertiseRequest, StreamLine, SubscribeRequest
 from p2psub.cli.client import ControlClient
 from p2psub.cli.exits import problem_in, problem_text
 from p2psub.cli.showing import event_text, gap_text, verdict_text
 from p2psub.console.readers import Reader
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import AdvertiseRequest, StreamLine, SubscribeRequest
 
 TOPICS_MAX = 1_000
 """Topics remembered for completion."""

@@ -10,10 +10,10 @@ from typing import Final
 import httpx
 import msgspec
 
+from p2psub.api.control_files import TOKEN_FILE, URL_FILE
+from p2psub.api.pages import StatusPage
+from p2psub.api.schemas import OutcomeSay, PublishRequest, StreamLine, SubscribeRequest
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import OutcomeSay, PublishRequest, StreamLine, SubscribeRequest
-from p2psub.runtime.control.pages import StatusPage
-from p2psub.runtime.control.places import TOKEN_FILE, URL_FILE
 
 LOOK_S: Final = 30.0
 """How long a peer may take to say how it is: on a busy machine it is one of many."""

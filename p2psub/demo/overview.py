@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import trio
 
+from p2psub.api.pages import StatusPage
 from p2psub.demo.controls import Controls
 from p2psub.demo.parts import Standing
 from p2psub.model.ids import ClusterId
 from p2psub.model.status import Role
-from p2psub.runtime.control.pages import StatusPage
 
 
 class Overview:

@@ -25,7 +25,7 @@ from p2psub.demo.traces import Span, Traced, count_records
 from p2psub.demo.traffic import Traffic
 from p2psub.model.ids import ClusterId
 from p2psub.runtime.driver import steady_us, wall_offset_us
-from p2psub.runtime.trace_files import read_segments
+from p2psub.traces.segments import read_segments
 
 
 class _Told(NamedTuple):

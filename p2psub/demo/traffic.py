@@ -8,6 +8,8 @@ from random import Random
 
 import trio
 
+from p2psub.api.schemas import EventSay, StreamLine, SubscribeRequest, ask_of
+from p2psub.api.values import values_from_json
 from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.demo.fleet import Fleet
 from p2psub.demo.market import draw_event, draw_filters
@@ -20,8 +22,6 @@ from p2psub.demo.tally import Tally
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import EventSay, StreamLine, SubscribeRequest, ask_of
-from p2psub.runtime.values import values_from_json
 
 
 class Traffic:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from p2psub.api.errors import AdvertisementRefused, Refusal
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict
 from p2psub.runtime.handle import Handle
-from p2psub.runtime.refusals import AdvertisementRefused, Refusal
 
 
 class Advertisement(Handle[AdvertiseVerdict]):

@@ -7,6 +7,7 @@ import time
 
 import trio
 
+from p2psub.api.addresses import split_address
 from p2psub.errors import P2psubError, PeerFault
 from p2psub.identity.enrolment import (
     EnrolGrant,
@@ -21,7 +22,6 @@ from p2psub.identity.enrolment import (
     read_grant,
 )
 from p2psub.identity.keys import NodeKey
-from p2psub.runtime.addresses import split_address
 from p2psub.runtime.tls import ENROL_PROTOCOL, NEWCOMER_HOST, Credentials, client_context
 from p2psub.wire.framing import FrameReader, frame
 

@@ -11,6 +11,9 @@ from random import Random
 
 import trio
 
+from p2psub.api.settings import PeerConfig
+from p2psub.api.stages import stage_of
+from p2psub.api.status import LinkStatus, PeerStatus, Trouble
 from p2psub.identity.enrolment import DenyList
 from p2psub.identity.notary import NodeNotary
 from p2psub.model.effects import Deny, DenyCommand, LeaveCommand, MeasuredCommand
@@ -27,15 +30,10 @@ from p2psub.runtime.links import Links
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.pulse import Pulse
 from p2psub.runtime.recorded import Recorded
-from p2psub.runtime.settings import PeerConfig
-from p2psub.runtime.stages import stage_of
 from p2psub.runtime.state import State
-from p2psub.runtime.status import LinkStatus, PeerStatus, Trouble
 from p2psub.runtime.store import Store
 from p2psub.runtime.tls import TlsTransport
 from p2psub.runtime.trace_writer import TraceWriter
-
-__all__ = ["Host", "PeerConfig", "open_peer"]
 
 logger = logging.getLogger(__name__)
 

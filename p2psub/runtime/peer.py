@@ -7,8 +7,12 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from p2psub.api.errors import why_not_taken
+from p2psub.api.items import Gap, Notification
+from p2psub.api.status import PeerStatus
+from p2psub.api.validation import check_draft, check_filter, check_rate, check_window
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import RATE_MAX, Draft, Filter, Guarantee, Value
+from p2psub.model.content import Draft, Filter, Guarantee, Value
 from p2psub.model.effects import (
     AdvertiseCommand,
     Notify,
@@ -22,14 +26,9 @@ from p2psub.model.effects import (
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
 from p2psub.runtime.advertisement import Advertisement
-from p2psub.runtime.drafts import check_draft
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.pulse import Pulse
-from p2psub.runtime.refusals import BadContent, why_not_taken
-from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
-from p2psub.runtime.wishes import check_filter
 
 UNACKNOWLEDGED_MAX = 5_000
 """Publishes under way; more wait for their turn. Half of what the node's outbox takes."""
@@ -154,8 +153,7 @@ class Peer:
         Entered once the overlay has taken it. The peer is held to it: an event that the filter takes and that would be
         above the rate is refused as `above_rate`; a second's worth may come at once.
         """
-        if not 0 < rate <= RATE_MAX:
-            raise BadContent(f"a rate of {rate} is none", f"give events per second, above 0 and up to {RATE_MAX:,.0f}")
+        check_rate(rate)
         parsed = check_filter(offered) if isinstance(offered, Filter) else parse_filter(offered, params)
         number = self._next_number()
         advertisement = self._advertised[number] = Advertisement()
@@ -180,8 +178,7 @@ class Peer:
         window: int = 1024,
     ) -> AsyncIterator[Subscription]:
         """Hold a subscription while the block runs; entered once the overlay has taken it."""
-        if window < 1:
-            raise BadContent(f"a window of {window} takes no event", "give 1 or more")
+        check_window(window)
         parsed = check_filter(wanted) if isinstance(wanted, Filter) else parse_filter(wanted, params)
         number = self._next_number()
         subscription = self._asked[number] = Subscription(window, self._inbox.put_nowait)

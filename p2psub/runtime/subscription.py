@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import trio
 
+from p2psub.api.errors import Refusal, SubscriptionRefused
+from p2psub.api.items import Gap, Item, Notification
 from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict
 from p2psub.runtime.handle import Handle
-from p2psub.runtime.items import Gap, Item, Notification
-from p2psub.runtime.refusals import Refusal, SubscriptionRefused
 
 TOOK_SHARE = 4
 """The node hears of taken items when the channel is empty, or a quarter of the window was taken."""

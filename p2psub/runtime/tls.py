@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import trio
 
+from p2psub.api.addresses import join_address, split_address
 from p2psub.errors import ConfigError, PeerFault
 from p2psub.identity.certificates import Passport, read_passport
-from p2psub.runtime.addresses import join_address, split_address
 from p2psub.runtime.strangers import Strangers
 from p2psub.runtime.transport import Accept, Session
 

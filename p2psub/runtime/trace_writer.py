@@ -18,7 +18,7 @@ from p2psub.errors import ConfigError
 from p2psub.model.ids import NodeId
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.pauses import pauses_s
-from p2psub.runtime.trace_shelf import Shelf
+from p2psub.traces.shelf import Shelf
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from p2psub.analysis.session import open_session
 from p2psub.cli.main import app
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import Segment
 from tests.analysis.planting import Planting
 from tests.analysis.traces import market
 

@@ -37,7 +37,7 @@ from p2psub.model.content import (
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import CastId, ClusterId, Epoch, EventId, NodeId, SubscriptionId, digest_of
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.trace_shelf import Shelf
+from p2psub.traces.shelf import Shelf
 from tests.analysis.rows import tables_of
 
 BEGIN_US = 1_700_000_000_000_000

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.following import Follower
 from p2psub.analysis.headline import headline
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import Segment
 from tests.analysis.traces import market
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.sources import MARK, NoTraces, find_sources, unread_starts
 from p2psub.model.records import SCHEMA_VERSION
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import Segment
 from tests.analysis.planting import Planting
 
 

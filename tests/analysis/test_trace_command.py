@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from p2psub.analysis.compacting import open_compacted
+from p2psub.api.values import id_to_text
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_REFUSED
 from p2psub.cli.main import app
 from p2psub.model.ids import EventId
-from p2psub.runtime.trace_reading import find_segments, merge_traces
-from p2psub.runtime.values import id_to_text
+from p2psub.traces.reader import find_segments, merge_traces
 from tests.analysis.planting import Planting
 
 
@@ -66,8 +66,8 @@ def test_one_event_is_shown_with_its_way(tmp_path: Path) -> None:
     ways = [(line.strip("├└│─ ").split()[0], line.split()[-2]) for line in tree.splitlines()[3:]]
     assert [way for way in ways if way[0] != "subscription"] == [
         ("store", "+2.000"),
-        ("keep", "+4.000"),
-        ("keep", "+5.000"),
+        ("copy", "+4.000"),
+        ("copy", "+5.000"),
         ("match", "+2.500"),
         ("discharge", "+10.000"),
         ("acknowledge", "+6.000"),
@@ -86,8 +86,8 @@ def test_one_event_is_shown_to_programs(tmp_path: Path) -> None:
     event = planted(tmp_path)
     shown: dict[str, Any] = json.loads(invoke("show", id_to_text(event), tmp_path, "--json"))
     assert (shown["event"], shown["content"]["topic"]) == (id_to_text(event), "bread")
-    counts = {name: len(shown[name]) for name in ("store", "match", "keep", "acknowledge", "discharge", "others")}
-    assert counts == {"store": 1, "match": 1, "keep": 2, "acknowledge": 1, "discharge": 1, "others": 0}
+    counts = {name: len(shown[name]) for name in ("store", "match", "copy", "acknowledge", "discharge", "others")}
+    assert counts == {"store": 1, "match": 1, "copy": 2, "acknowledge": 1, "discharge": 1, "others": 0}
     assert sorted(len(arrival["deliver"]) for arrival in shown["arrivals"]) == [0, 1]
 
 

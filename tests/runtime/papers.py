@@ -13,6 +13,7 @@ import trio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bootstrap.issuing import issue, issue_ca
+from p2psub.api.addresses import split_address
 from p2psub.identity.certificates import NONCE_BYTES, Claims
 from p2psub.identity.enrolment import DenyList, EnrolGrant, denial
 from p2psub.identity.keys import NodeKey, derive_node_id
@@ -23,7 +24,6 @@ from p2psub.model.messages import Message
 from p2psub.model.messages.hello import Hello, Welcome
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.model.rights import Rights
-from p2psub.runtime.addresses import split_address
 from p2psub.runtime.state import Enrolment, State
 from p2psub.runtime.tls import Credentials, client_context
 from p2psub.wire.codec import decode_batch, encode_batch

@@ -11,11 +11,11 @@ import trio
 
 from bootstrap.authority import Authority
 from bootstrap.service import Service, ServiceConfig
+from p2psub.api.settings import PeerConfig
 from p2psub.config import NodeConfig
 from p2psub.identity.enrolment import EnrolGrant
 from p2psub.model.instants import Micros
 from p2psub.model.rights import Rights
-from p2psub.runtime.host import PeerConfig
 from p2psub.runtime.state import State
 from tests.runtime.papers import NOBODY, OVERLAY, PaperNode
 

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from p2psub.api.items import Notification
+from p2psub.api.status import Trouble
 from p2psub.errors import ConfigError, P2psubError
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.ids import EventId
@@ -22,9 +24,7 @@ from p2psub.model.rights import Rights
 from p2psub.runtime import host
 from p2psub.runtime.enrolling import EnrolmentFailed
 from p2psub.runtime.host import open_peer
-from p2psub.runtime.items import Notification
 from p2psub.runtime.peer import Peer
-from p2psub.runtime.status import Trouble
 from p2psub.runtime.store_file import StoreBusy
 from p2psub.runtime.subscription import Subscription
 from tests.runtime.papers import OVERLAY

@@ -16,6 +16,8 @@ import msgspec
 import pytest
 import trio
 
+from p2psub.api.items import Notification
+from p2psub.api.settings import PeerConfig
 from p2psub.model.content import Event, Guarantee, Timed
 from p2psub.model.effects import Connect, LinkLost
 from p2psub.model.ids import Contact, EventId, NodeId
@@ -27,15 +29,14 @@ from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 from p2psub.runtime import handshake, link, tls
 from p2psub.runtime.handshake import Self
-from p2psub.runtime.host import PeerConfig, open_peer
+from p2psub.runtime.host import open_peer
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.items import Notification
 from p2psub.runtime.links import Links
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.strangers import STRANGERS_MAX
 from p2psub.runtime.subscription import Subscription
 from p2psub.runtime.tls import TlsTransport
-from p2psub.runtime.trace_files import read_segments
+from p2psub.traces.segments import read_segments
 from p2psub.wire.framing import MAGIC, PAYLOAD_BYTES_MAX
 from tests.runtime.papers import (
     OVERLAY,

@@ -9,13 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from p2psub.api.schemas import ASK_BYTES_MAX, NDJSON, AdvertiseRequest, advertised_line
+from p2psub.api.values import values_from_json
 from p2psub.model.content import Value
 from p2psub.model.outcomes import AdvertiseVerdict, VerdictStatus
 from p2psub.runtime.control.asking import Gate, body_of, read_ask
 from p2psub.runtime.control.attendance import while_connected
-from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON, AdvertiseRequest, advertised_line
 from p2psub.runtime.control.controlled import ControlledPeer
-from p2psub.runtime.values import values_from_json
 
 _lines = msgspec.json.Encoder()
 

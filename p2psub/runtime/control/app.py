@@ -11,13 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from p2psub.runtime.control.advertising import Advertising
-from p2psub.runtime.control.asking import Gate
-from p2psub.runtime.control.controlled import ControlledPeer
-from p2psub.runtime.control.guard import Guard
-from p2psub.runtime.control.metrics import PeerMetrics
-from p2psub.runtime.control.openapi import description
-from p2psub.runtime.control.pages import (
+from p2psub.api.pages import (
     ReadyPage,
     StreamPage,
     SubscriptionsPage,
@@ -27,11 +21,17 @@ from p2psub.runtime.control.pages import (
     ring_page,
     status_page,
 )
+from p2psub.api.tables import advertisements_text, cube_text, queues_text, ring_text, subscriptions_text
+from p2psub.api.values import id_to_text
+from p2psub.runtime.control.advertising import Advertising
+from p2psub.runtime.control.asking import Gate
+from p2psub.runtime.control.controlled import ControlledPeer
+from p2psub.runtime.control.guard import Guard
+from p2psub.runtime.control.metrics import PeerMetrics
+from p2psub.runtime.control.openapi import description
 from p2psub.runtime.control.problems import ANSWERS, JsonResponse
 from p2psub.runtime.control.publishing import Publishing
 from p2psub.runtime.control.streams import Stream, Streams, Subscribing
-from p2psub.runtime.control.tables import advertisements_text, cube_text, queues_text, ring_text, subscriptions_text
-from p2psub.runtime.values import id_to_text
 
 Page = TypeVar("Page")
 

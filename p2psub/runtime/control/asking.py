@@ -8,9 +8,9 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 
-from p2psub.runtime.control.bodies import AdvertiseRequest, PublishRequest, SubscribeRequest
+from p2psub.api.errors import BadContent, NotReady, TooLarge
+from p2psub.api.schemas import AdvertiseRequest, PublishRequest, SubscribeRequest
 from p2psub.runtime.control.controlled import ControlledPeer
-from p2psub.runtime.refusals import BadContent, NotReady, TooLarge
 
 Ask = TypeVar("Ask", PublishRequest, SubscribeRequest, AdvertiseRequest)
 

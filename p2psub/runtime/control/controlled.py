@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from p2psub.api.items import Item
+from p2psub.api.status import PeerStatus
 from p2psub.model.content import Draft, Value
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
-from p2psub.runtime.items import Item
-from p2psub.runtime.status import PeerStatus
 
 
 class ControlledSubscription(Protocol):

@@ -7,19 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from p2psub.runtime.control.bodies import (
-    ASK_BYTES_MAX,
-    MANY_BYTES_MAX,
-    NDJSON,
-    AdvertiseRequest,
-    OutcomeSay,
-    ProblemSay,
-    PublishRequest,
-    StreamLine,
-    SubscribeRequest,
-)
-from p2psub.runtime.control.guard import OPEN_PATHS
-from p2psub.runtime.control.pages import (
+from p2psub.api.pages import (
     AdvertisementsPage,
     CubePage,
     QueuesPage,
@@ -28,6 +16,18 @@ from p2psub.runtime.control.pages import (
     StatusPage,
     SubscriptionsPage,
 )
+from p2psub.api.problems import ProblemSay
+from p2psub.api.schemas import (
+    ASK_BYTES_MAX,
+    MANY_BYTES_MAX,
+    NDJSON,
+    AdvertiseRequest,
+    OutcomeSay,
+    PublishRequest,
+    StreamLine,
+    SubscribeRequest,
+)
+from p2psub.runtime.control.guard import OPEN_PATHS
 
 Schema = dict[str, Any]
 

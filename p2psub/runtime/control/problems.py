@@ -11,11 +11,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from p2psub.api.errors import BadContent, NotAuthorized, NotReady, NotTaken, TooLarge
+from p2psub.api.problems import Problem, ProblemSay, problem_of
 from p2psub.errors import P2psubError
 from p2psub.matching.faults import FilterError
-from p2psub.runtime.control.bodies import Problem, ProblemSay
-from p2psub.runtime.control.wording import problem_of
-from p2psub.runtime.refusals import BadContent, NotAuthorized, NotReady, NotTaken, TooLarge
 
 logger = logging.getLogger(__name__)
 

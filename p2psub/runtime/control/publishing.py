@@ -12,25 +12,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from p2psub.api.errors import TooLarge, why_not_taken
+from p2psub.api.problems import ProblemSay, problem_of
+from p2psub.api.schemas import ASK_BYTES_MAX, MANY_BYTES_MAX, NDJSON, OutcomeSay, PublishRequest, draft_of, outcome_say
 from p2psub.errors import P2psubError
 from p2psub.model.content import Draft
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.runtime.control.asking import Gate, body_of, read_ask
 from p2psub.runtime.control.attendance import while_connected
-from p2psub.runtime.control.bodies import (
-    ASK_BYTES_MAX,
-    MANY_BYTES_MAX,
-    NDJSON,
-    OutcomeSay,
-    ProblemSay,
-    PublishRequest,
-    draft_of,
-    outcome_say,
-)
 from p2psub.runtime.control.controlled import ControlledPeer
 from p2psub.runtime.control.problems import JsonResponse
-from p2psub.runtime.control.wording import problem_of
-from p2psub.runtime.refusals import TooLarge, why_not_taken
 
 BATCH_EVENTS: Final = 512
 """Lines that are published together: enough to share frames and signatures, few enough to see progress. A guess."""

@@ -17,17 +17,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from p2psub.api.items import Gap, Item, Notification
+from p2psub.api.problems import problem_of
+from p2psub.api.schemas import ASK_BYTES_MAX, NDJSON, StreamLine, SubscribeRequest, line_of
+from p2psub.api.values import values_from_json
 from p2psub.errors import P2psubError
 from p2psub.model.content import Value
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.runtime.control.asking import Gate, body_of, read_ask
 from p2psub.runtime.control.attendance import while_connected
-from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON, StreamLine, SubscribeRequest, line_of
 from p2psub.runtime.control.controlled import ControlledPeer, ControlledSubscription
-from p2psub.runtime.control.wording import problem_of
-from p2psub.runtime.items import Gap, Item, Notification
-from p2psub.runtime.values import values_from_json
 
 BATCH_ITEMS: Final = 256
 """Lines that go into one write."""

@@ -6,13 +6,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from p2psub.api.items import Gap, Notification
 from p2psub.bench.content import Load
 from p2psub.bench.orders import Take, Taken
 from p2psub.bench.taking import take
 from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
-from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import node_at
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from p2psub.api.errors import NotReady
+from p2psub.api.problems import Problem
+from p2psub.api.schemas import OutcomeSay, PublishRequest, SubscribeRequest
 from p2psub.cli.client import ControlClient, PeerRefused, split_lines
 from p2psub.cli.whereabouts import BadUsage, NoPeer, Whereabouts, find_peer
-from p2psub.runtime.control.bodies import OutcomeSay, Problem, PublishRequest, SubscribeRequest
-from p2psub.runtime.refusals import NotReady
 from tests.unit.runtime.control.fakes import NODE
 from tests.unit.runtime.control.served import Served
 

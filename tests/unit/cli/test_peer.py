@@ -12,10 +12,10 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.settings import PeerConfig
+from p2psub.api.status import PeerStatus
 from p2psub.cli.peer import _enrol, _tell_stages
 from p2psub.runtime.peer import Peer
-from p2psub.runtime.settings import PeerConfig
-from p2psub.runtime.status import PeerStatus
 from tests.runtime.papers import SecurityContext
 from tests.unit.runtime.control.fakes import STATUS
 

@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from bootstrap.settings import ServiceConfig
+from p2psub.api.settings import NODE, PeerConfig
 from p2psub.cli.config import EXIT_BAD_FILE, example_text
 from p2psub.cli.exits import EXIT_BAD_INPUT
 from p2psub.cli.main import app
 from p2psub.cli.settings import all_settings
 from p2psub.cli.settings_file import BadSettings, check_file, peer_config, service_config
 from p2psub.cli.whereabouts import BadUsage
-from p2psub.runtime.settings import NODE, PeerConfig
 
 
 def written(tmp_path: Path, text: str) -> Path:

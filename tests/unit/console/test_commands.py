@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from p2psub.api.errors import BadContent, NotReady
+from p2psub.api.items import Gap
 from p2psub.cli.client import PeerRefused
 from p2psub.cli.whereabouts import BadUsage
 from p2psub.console.commands import COMMANDS, perform
 from p2psub.console.session import Session
 from p2psub.model.content import Draft, Moment
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
-from p2psub.runtime.items import Gap
-from p2psub.runtime.refusals import BadContent, NotReady
 from tests.unit.console.screens import Screen
 from tests.unit.runtime.control.fakes import NODE, node_id
 from tests.unit.runtime.control.served import Served

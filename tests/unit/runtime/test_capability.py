@@ -12,7 +12,8 @@ import pytest
 import trio
 import trio.testing
 
-from p2psub.runtime.capability import UNFIT, Capability, Measuring
+from p2psub.api.status import Capability
+from p2psub.runtime.capability import UNFIT, Measuring
 from p2psub.runtime.tcp_figures import TcpFigures, figures_of
 
 DAY_S = 86_400.0

@@ -8,10 +8,10 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.errors import AdvertisementRefused, AlreadyEnded, Refusal, SubscriptionRefused
 from p2psub.model.ids import ClusterId, SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, SubscribeVerdict, VerdictStatus
 from p2psub.runtime.advertisement import Advertisement
-from p2psub.runtime.refusals import AdvertisementRefused, AlreadyEnded, Refusal, SubscriptionRefused
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import node_at
 

@@ -8,6 +8,9 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.errors import AdvertisementRefused, BadContent, NotAuthorized, NotTaken, SubscriptionRefused
+from p2psub.api.items import Gap, Notification
+from p2psub.api.status import PeerStatus
 from p2psub.matching.faults import FilterError
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft, Filter, Guarantee
@@ -28,11 +31,8 @@ from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVer
 from p2psub.runtime import peer as peer_module
 from p2psub.runtime.advertisement import Advertisement
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.pulse import Pulse
-from p2psub.runtime.refusals import AdvertisementRefused, BadContent, NotAuthorized, NotTaken, SubscriptionRefused
-from p2psub.runtime.status import PeerStatus
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import event_of, node_at
 from tests.unit.runtime.control.fakes import STATUS, UNREADY

@@ -6,11 +6,11 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.errors import AlreadyEnded
+from p2psub.api.items import Gap, Notification
 from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
-from p2psub.runtime.items import Gap, Notification
-from p2psub.runtime.refusals import AlreadyEnded
 from p2psub.runtime.subscription import Subscription
 from tests.unit.bench import event_of, node_at
 

@@ -11,13 +11,13 @@ import httpx
 import msgspec
 import pytest
 
+from p2psub.api.schemas import ASK_BYTES_MAX, NDJSON
+from p2psub.api.status import Trouble
 from p2psub.model.content import Draft, Guarantee, Moment, Value
 from p2psub.runtime.control.app import control_app, routes
-from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON
 from p2psub.runtime.control.guard import OPEN_PATHS
 from p2psub.runtime.control.openapi import description
 from p2psub.runtime.control.publishing import BATCH_EVENTS
-from p2psub.runtime.status import Trouble
 from tests.unit.runtime.control.fakes import NODE, STATUS, TOKEN, UNREADY, FakePeer, node_id
 
 

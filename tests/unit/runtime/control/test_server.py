@@ -16,14 +16,14 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.errors import NotReady
+from p2psub.api.items import Gap, Notification
+from p2psub.api.schemas import ASK_BYTES_MAX, NDJSON
 from p2psub.errors import ConfigError
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
-from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON
 from p2psub.runtime.control.server import CONNECTIONS_MAX, http_config, serve_control
-from p2psub.runtime.items import Gap, Notification
-from p2psub.runtime.refusals import NotReady
 from tests.unit.runtime.control.fakes import NODE, FakePeer, FakeSubscription
 
 

@@ -1,11 +1,12 @@
-"""What an event may be that an application writes."""
+"""What an application may hand in: events, filters, rates and windows; refused before any peer sees it."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Moment
-from p2psub.runtime.refusals import BadContent, TooLarge
+from p2psub.api.errors import BadContent, TooLarge
+from p2psub.matching.limits import excess_of
+from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, TOPIC_BYTES_MAX, Draft, Filter, Moment
 
 ATTRIBUTES_MAX: Final = 256
 RETAIN_S_MAX: Final = 100 * 366 * 86_400.0
@@ -34,6 +35,33 @@ def check_draft(draft: Draft) -> None:
         )
     if not 0 <= draft.retain_s <= RETAIN_S_MAX:
         raise BadContent(f"retain_s is {draft.retain_s}", "give seconds, 0 to keep nothing for later subscribers")
+
+
+def check_filter(wanted: Filter) -> Filter:
+    """The same filter; BadContent or TooLarge if no peer would take it.
+
+    It may have been put together by hand, past the language and its limits.
+    """
+    for conjunction in wanted.conjunctions:
+        for predicate in conjunction:
+            text_bytes("an attribute of the filter", predicate.attribute)
+            value_bytes(f"the constant for {predicate.attribute}", predicate.constant)
+    excess = excess_of(wanted)
+    if excess is not None:
+        raise TooLarge(f"the filter has too many {excess}", "ask for less at once, or make several subscriptions")
+    return wanted
+
+
+def check_rate(rate: float) -> None:
+    """Raise BadContent unless it is a rate that can be advertised."""
+    if not 0 < rate <= RATE_MAX:
+        raise BadContent(f"a rate of {rate} is none", f"give events per second, above 0 and up to {RATE_MAX:,.0f}")
+
+
+def check_window(window: int) -> None:
+    """Raise BadContent unless a subscription's channel with this window takes an event."""
+    if window < 1:
+        raise BadContent(f"a window of {window} takes no event", "give 1 or more")
 
 
 def value_bytes(name: str, value: object) -> int:

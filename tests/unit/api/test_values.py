@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.model.content import Moment, Value
-from p2psub.model.ids import EventId, NodeId, Place, SubscriptionId
-from p2psub.runtime.refusals import BadContent
-from p2psub.runtime.values import (
+from p2psub.api.errors import BadContent
+from p2psub.api.values import (
     event_id_from_text,
     id_to_text,
     subscription_id_from_text,
@@ -20,6 +18,8 @@ from p2psub.runtime.values import (
     value_to_json,
     values_from_json,
 )
+from p2psub.model.content import Moment, Value
+from p2psub.model.ids import EventId, NodeId, Place, SubscriptionId
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 naturals = st.integers(0, (1 << 63) - 1)

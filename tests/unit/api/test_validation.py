@@ -1,4 +1,4 @@
-"""Drafts: what may be published."""
+"""What may be published, and what may be wanted: filters that were not written as text have the same limits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from typing import Any
 
 import pytest
 
-from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Moment
-from p2psub.runtime.drafts import ATTRIBUTES_MAX, INTEGER_MAX, INTEGER_MIN, check_draft
-from p2psub.runtime.refusals import BadContent, TooLarge
+from p2psub.api.errors import BadContent, TooLarge
+from p2psub.api.validation import ATTRIBUTES_MAX, INTEGER_MAX, INTEGER_MIN, check_draft, check_filter
+from p2psub.model.content import (
+    EVENT_BYTES_MAX,
+    FILTER_BYTES_MAX,
+    TOPIC_BYTES_MAX,
+    Draft,
+    Filter,
+    Moment,
+    Operator,
+    Predicate,
+)
 
 
 class Color(enum.IntEnum):
@@ -92,3 +101,37 @@ def test_what_would_not_fit_into_a_frame_is_refused(draft: Draft) -> None:
     """Wherever its bytes are."""
     with pytest.raises(TooLarge):
         check_draft(draft)
+
+
+def filter_of(constant: Any, attribute: Any = "a", conjunctions: int = 1, predicates: int = 1) -> Filter:
+    """A filter with the same predicate many times."""
+    return Filter(((Predicate(attribute, Operator.EQUAL, constant),) * predicates,) * conjunctions)
+
+
+def test_a_filter_within_the_limits_is_taken() -> None:
+    """The largest too."""
+    for wanted in (Filter(), filter_of("x" * (FILTER_BYTES_MAX - 100)), filter_of(1, conjunctions=256, predicates=4)):
+        assert check_filter(wanted) is wanted
+
+
+@pytest.mark.parametrize(
+    ("wanted", "limit"),
+    [
+        (filter_of(1, conjunctions=257), "conjunctions_max"),
+        (filter_of(1, predicates=4097), "predicates_max"),
+        (filter_of("x" * FILTER_BYTES_MAX), "bytes_max"),
+        (filter_of("é" * (FILTER_BYTES_MAX // 2)), "bytes_max"),
+        (filter_of(frozenset(range(20_000))), "bytes_max"),
+    ],
+)
+def test_a_larger_filter_is_refused_by_its_limit_with_advice(wanted: Filter, limit: str) -> None:
+    """Before any peer sees it."""
+    with pytest.raises(TooLarge, match=f"{limit}.*several subscriptions"):
+        check_filter(wanted)
+
+
+@pytest.mark.parametrize("wanted", [filter_of(1 << 64), filter_of([1]), filter_of("\ud800"), filter_of(1, attribute=5)])
+def test_a_filter_that_cannot_travel_is_no_content(wanted: Filter) -> None:
+    """It would end links instead."""
+    with pytest.raises(BadContent):
+        check_filter(wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from p2psub.runtime.control.pages import (
+from p2psub.api.pages import (
     AdvertisementsPage,
     ContactPage,
     CubePage,

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
+from p2psub.api.errors import BadContent
+from p2psub.api.validation import value_bytes
 from p2psub.model.content import Moment, Value
 from p2psub.model.ids import ID_BYTES, EventId, NodeId, Place, SubscriptionId
-from p2psub.runtime.drafts import value_bytes
-from p2psub.runtime.refusals import BadContent
 
 Json = bool | int | float | str | dict[str, "Json"] | list["Json"]
 

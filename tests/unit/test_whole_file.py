@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from p2psub.runtime.whole_file import write_whole
+from p2psub.whole_file import write_whole
 from tests.unit.runtime.full_disk import files_limited_to
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from p2psub.model.ids import NodeId
 from p2psub.model.records import Record
-from p2psub.runtime.trace_files import Segment, encode_records, segments_of, short_name
-from p2psub.runtime.whole_file import write_whole
+from p2psub.traces.segments import Segment, encode_records, segments_of, short_name
+from p2psub.whole_file import write_whole
 
 _BLOCK_BYTES: Final = 4096
 """What a file takes on the disk is a multiple of this, on most: many small segments are larger than they look."""

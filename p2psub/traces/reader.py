@@ -10,7 +10,7 @@ from typing import NamedTuple
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.trace_files import Segment, SegmentDamaged, read_segment, segments_of
+from p2psub.traces.segments import Segment, SegmentDamaged, read_segment, segments_of
 
 Name = tuple[bytes, int, int]
 
@@ -76,7 +76,7 @@ class Journey(NamedTuple):
     stored: list[Record]
     owners: list[Record]
     """What owners did beside storing: match, discharge."""
-    kept: list[Record]
+    copies: list[Record]
     arrivals: list[Arrival]
     others: list[Record]
     """Duplicates and drops that name no subscription."""
@@ -90,7 +90,7 @@ class Journey(NamedTuple):
     @property
     def first(self) -> Record:
         """The earliest record of all; there must be one."""
-        records = [*self.acknowledged, *self.stored, *self.owners, *self.kept, *self.others]
+        records = [*self.acknowledged, *self.stored, *self.owners, *self.copies, *self.others]
         records += [record for arrival in self.arrivals for several in arrival[1:] for record in several]
         return min([*records, *([] if self.published is None else [self.published])], key=_order)
 
@@ -119,7 +119,7 @@ def journey_of(event: EventId, records: Iterable[Record]) -> Journey:
                 Kind.STORE: journey.stored,
                 Kind.MATCH: journey.owners,
                 Kind.DISCHARGE: journey.owners,
-                Kind.COPY: journey.kept,
+                Kind.COPY: journey.copies,
             }
             lists.get(record.kind, journey.others).append(record)
     return journey._replace(arrivals=[arrivals[name] for name in sorted(arrivals)])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from p2psub.api.pages import ClusterPage, CubePage, StreamPage, SubscriptionsPage
+from p2psub.api.tables import cube_text, subscriptions_text, table
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.pages import ClusterPage, CubePage, StreamPage, SubscriptionsPage
-from p2psub.runtime.control.tables import cube_text, subscriptions_text, table
 
 
 def test_columns_are_as_wide_as_they_need_be() -> None:

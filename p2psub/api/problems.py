@@ -1,13 +1,30 @@
-"""Errors in words, as the control API and the commands say them. Light to import: clients need no trio."""
+"""Errors in words, as the control API and the commands say them."""
 
 from __future__ import annotations
 
 import re
 
+import msgspec
+
+from p2psub.api.errors import Refusal
 from p2psub.errors import ConfigError, P2psubError
 from p2psub.matching.faults import FilterError
-from p2psub.runtime.control.bodies import Problem
-from p2psub.runtime.refusals import Refusal
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong, and what to do next; in a filter also where, with a caret below the place."""
+
+    reason: str
+    message: str
+    advice: str
+    position: int | None = None
+    caret: str | None = None
+
+
+class ProblemSay(msgspec.Struct, frozen=True):
+    """The answer to what cannot be done."""
+
+    error: Problem
 
 
 def problem_of(error: P2psubError) -> Problem:

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from p2psub.api.status import LinkStatus, PeerStatus, Trouble
+from p2psub.api.values import id_to_text
 from p2psub.matching.printing import print_filter
 from p2psub.model.content import Advertisement
 from p2psub.model.graycode import Prefix
@@ -13,8 +15,6 @@ from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import TableVersion
 from p2psub.model.status import NodeStatus, Role
-from p2psub.runtime.status import LinkStatus, PeerStatus, Trouble
-from p2psub.runtime.values import id_to_text
 
 
 class ContactPage(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What goes over the control API as JSON, for both of its ends. Light to import: clients need no trio."""
+"""What goes over the control API as JSON, for both of its ends."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from p2psub.api.errors import BadContent
+from p2psub.api.items import Gap, Item, Notification
+from p2psub.api.problems import Problem
+from p2psub.api.validation import check_draft
+from p2psub.api.values import Json, id_to_text, values_from_json, values_to_json
 from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, Draft, Event, Guarantee
 from p2psub.model.ids import ClusterId
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
-from p2psub.runtime.drafts import check_draft
-from p2psub.runtime.items import Gap, Item, Notification
-from p2psub.runtime.refusals import BadContent
-from p2psub.runtime.values import Json, id_to_text, values_from_json, values_to_json
 
 NDJSON: Final = "application/x-ndjson"
 """Lines of JSON."""
@@ -35,7 +36,7 @@ Values = Annotated[
         extra_json_schema={"additionalProperties": {"$ref": "#/components/schemas/Value"}},
     ),
 ]
-"""Content as `p2psub.runtime.values` writes it."""
+"""Content as `p2psub.api.values` writes it."""
 
 
 class PublishRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -55,22 +56,6 @@ class OutcomeSay(msgspec.Struct, frozen=True, kw_only=True):
     event: str
     copies: int | None
     matched: int | None
-
-
-class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong, and what to do next; in a filter also where, with a caret below the place."""
-
-    reason: str
-    message: str
-    advice: str
-    position: int | None = None
-    caret: str | None = None
-
-
-class ProblemSay(msgspec.Struct, frozen=True):
-    """The answer to what cannot be done."""
-
-    error: Problem
 
 
 class SubscribeRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

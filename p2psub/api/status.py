@@ -8,7 +8,29 @@ import msgspec
 
 from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus
-from p2psub.runtime.capability import Capability
+
+
+class Capability(msgspec.Struct, frozen=True, kw_only=True):
+    """What a score is made of, each part between 0 and 1."""
+
+    online: float
+    """Time since the start, up to a day."""
+    storage: float
+    """Free space where the data is, up to 100 GiB."""
+    memory: float
+    """Free memory, up to 16 GiB."""
+    processors: float
+    """Processors that were idle in the last minute, up to 8."""
+    goodput: float
+    """The best that was seen on a link lately, by its order of magnitude."""
+    nearness: float
+    """By the round trip to the neighbour in the middle."""
+
+    @property
+    def score(self) -> float:
+        """All parts together."""
+        parts: tuple[float, ...] = msgspec.structs.astuple(self)
+        return round(sum(parts), 3)
 
 
 class Trouble(enum.StrEnum):

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from p2psub.api.stages import stage_of
 from p2psub.model.status import Role
-from p2psub.runtime.stages import stage_of
 from tests.unit.runtime.control.fakes import NODE
 
 LOST = {"cluster": None, "super_node": None, "role": Role.JOINING, "table": None, "serves": False, "prefix": None}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from p2psub.api.addresses import join_address, split_address
 from p2psub.errors import ConfigError
-from p2psub.runtime.addresses import join_address, split_address
 
 
 @pytest.mark.parametrize(
