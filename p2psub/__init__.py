@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from p2psub.matching.faults import FilterError
     from p2psub.model.content import Draft, Event, Filter, Guarantee, Moment, Operator, Predicate, Value
     from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
-    from p2psub.runtime.advertisement import Advertisement
-    from p2psub.runtime.enrolling import EnrolmentFailed
+    from p2psub.runtime.advertisement_handle import AdvertisementHandle
+    from p2psub.runtime.enrolment_client import EnrolmentFailed
     from p2psub.runtime.host import open_peer
     from p2psub.runtime.peer import Peer
     from p2psub.runtime.store_file import StoreBusy, StoreDamaged, StoreError, StoreUnusable
-    from p2psub.runtime.subscription import Subscription
+    from p2psub.runtime.subscription_stream import SubscriptionStream
 
 _HOMES = {
     "AdvertiseVerdict": "p2psub.model.outcomes",
-    "Advertisement": "p2psub.runtime.advertisement",
+    "AdvertisementHandle": "p2psub.runtime.advertisement_handle",
     "AdvertisementRefused": "p2psub.api.errors",
     "AlreadyEnded": "p2psub.api.errors",
     "BadContent": "p2psub.api.errors",
     "ConfigError": "p2psub.errors",
     "Draft": "p2psub.model.content",
-    "EnrolmentFailed": "p2psub.runtime.enrolling",
+    "EnrolmentFailed": "p2psub.runtime.enrolment_client",
     "Event": "p2psub.model.content",
     "Filter": "p2psub.model.content",
     "FilterError": "p2psub.matching.faults",
@@ -66,7 +66,7 @@ _HOMES = {
     "StoreError": "p2psub.runtime.store_file",
     "StoreUnusable": "p2psub.runtime.store_file",
     "SubscribeVerdict": "p2psub.model.outcomes",
-    "Subscription": "p2psub.runtime.subscription",
+    "SubscriptionStream": "p2psub.runtime.subscription_stream",
     "SubscriptionRefused": "p2psub.api.errors",
     "TooLarge": "p2psub.api.errors",
     "Value": "p2psub.model.content",
@@ -76,7 +76,7 @@ _HOMES = {
 
 __all__ = [
     "AdvertiseVerdict",
-    "Advertisement",
+    "AdvertisementHandle",
     "AdvertisementRefused",
     "AlreadyEnded",
     "BadContent",
@@ -105,8 +105,8 @@ __all__ = [
     "StoreError",
     "StoreUnusable",
     "SubscribeVerdict",
-    "Subscription",
     "SubscriptionRefused",
+    "SubscriptionStream",
     "TooLarge",
     "Value",
     "VerdictStatus",

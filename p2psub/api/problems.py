@@ -21,7 +21,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     caret: str | None = None
 
 
-class ProblemSay(msgspec.Struct, frozen=True):
+class ProblemResponse(msgspec.Struct, frozen=True):
     """The answer to what cannot be done."""
 
     error: Problem

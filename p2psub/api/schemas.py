@@ -20,7 +20,7 @@ from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVer
 NDJSON: Final = "application/x-ndjson"
 """Lines of JSON."""
 
-ASK_BYTES_MAX: Final = 8 * EVENT_BYTES_MAX
+REQUEST_BYTES_MAX: Final = 8 * EVENT_BYTES_MAX
 """One request: the largest event still fits if JSON escapes each of its characters."""
 
 MANY_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -50,7 +50,7 @@ class PublishRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
 
 
-class OutcomeSay(msgspec.Struct, frozen=True, kw_only=True):
+class PublishResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a publish; of an `at_most_once` event neither copies nor matches are known."""
 
     event: str
@@ -75,7 +75,7 @@ class AdvertiseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     params: Values = {}
 
 
-class AdvertisedSay(msgspec.Struct, frozen=True, kw_only=True):
+class AdvertisedItem(msgspec.Struct, frozen=True, kw_only=True):
     """Where an advertisement stands."""
 
     advertisement: str
@@ -83,7 +83,7 @@ class AdvertisedSay(msgspec.Struct, frozen=True, kw_only=True):
     unreached: tuple[ClusterId, ...] = ()
 
 
-class VerdictSay(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictItem(msgspec.Struct, frozen=True, kw_only=True):
     """Where a subscription stands."""
 
     subscription: str
@@ -91,7 +91,7 @@ class VerdictSay(msgspec.Struct, frozen=True, kw_only=True):
     unreached: tuple[ClusterId, ...] = ()
 
 
-class EventSay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class EventItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An event that was wanted."""
 
     id: str
@@ -103,7 +103,7 @@ class EventSay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     guarantee: Guarantee
 
 
-class GapSay(msgspec.Struct, frozen=True, kw_only=True):
+class GapItem(msgspec.Struct, frozen=True, kw_only=True):
     """Events that are missing here, and why."""
 
     count: int
@@ -113,38 +113,38 @@ class GapSay(msgspec.Struct, frozen=True, kw_only=True):
 class StreamLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of the answer to a subscription or an advertisement: exactly one of these."""
 
-    verdict: VerdictSay | None = None
-    advertised: AdvertisedSay | None = None
-    event: EventSay | None = None
-    gap: GapSay | None = None
+    verdict: VerdictItem | None = None
+    advertised: AdvertisedItem | None = None
+    event: EventItem | None = None
+    gap: GapItem | None = None
     error: Problem | None = None
 
     @property
-    def judged(self) -> VerdictSay | AdvertisedSay | None:
+    def judged(self) -> VerdictItem | AdvertisedItem | None:
         """The verdict, whatever it is on."""
         return self.verdict or self.advertised
 
 
-def draft_of(ask: PublishRequest) -> Draft:
+def draft_of(request: PublishRequest) -> Draft:
     """The draft that is asked to be published; BadContent or TooLarge if it is none."""
-    if ask.body is not None and ask.body_base64 is not None:
+    if request.body is not None and request.body_base64 is not None:
         raise BadContent("the event has two bodies", "give body or body_base64, not both")
-    body = _body_of(ask)
-    draft = Draft(ask.topic, values_from_json(ask.attributes), body, ask.retain_s, ask.guarantee)
+    body = _body_of(request)
+    draft = Draft(request.topic, values_from_json(request.attributes), body, request.retain_s, request.guarantee)
     check_draft(draft)
     return draft
 
 
-def _body_of(ask: PublishRequest) -> bytes:
-    if ask.body_base64 is None:
-        return (ask.body or "").encode()
+def _body_of(request: PublishRequest) -> bytes:
+    if request.body_base64 is None:
+        return (request.body or "").encode()
     try:
-        return base64.b64decode(ask.body_base64, validate=True)
+        return base64.b64decode(request.body_base64, validate=True)
     except (binascii.Error, ValueError) as error:
         raise BadContent("body_base64 is no base64", "encode the body, with padding and without line breaks") from error
 
 
-def ask_of(draft: Draft) -> PublishRequest:
+def request_of(draft: Draft) -> PublishRequest:
     """The inverse of `draft_of`."""
     body, body_base64 = _split_body(draft.body)
     attributes: dict[str, Json] = values_to_json(draft.attributes)
@@ -168,15 +168,15 @@ def _split_body(body: bytes) -> tuple[str | None, str | None]:
         return None, base64.b64encode(body).decode()
 
 
-def outcome_say(outcome: PublishOutcome) -> OutcomeSay:
+def publish_response(outcome: PublishOutcome) -> PublishResponse:
     """An outcome, ready for JSON."""
-    return OutcomeSay(event=id_to_text(outcome.event), copies=outcome.copies, matched=outcome.matched)
+    return PublishResponse(event=id_to_text(outcome.event), copies=outcome.copies, matched=outcome.matched)
 
 
-def event_say(event: Event) -> EventSay:
+def event_item(event: Event) -> EventItem:
     """An event, ready for JSON."""
     body, body_base64 = _split_body(event.body)
-    return EventSay(
+    return EventItem(
         id=id_to_text(event.id),
         topic=event.topic,
         attributes=values_to_json(event.attributes),
@@ -187,23 +187,25 @@ def event_say(event: Event) -> EventSay:
     )
 
 
-def verdict_say(verdict: SubscribeVerdict) -> VerdictSay:
+def verdict_item(verdict: SubscribeVerdict) -> VerdictItem:
     """A verdict, ready for JSON."""
-    return VerdictSay(subscription=id_to_text(verdict.subscription), status=verdict.status, unreached=verdict.unreached)
+    return VerdictItem(
+        subscription=id_to_text(verdict.subscription), status=verdict.status, unreached=verdict.unreached
+    )
 
 
 def advertised_line(verdict: AdvertiseVerdict) -> StreamLine:
     """A verdict on an advertisement, ready for JSON."""
     name = id_to_text(verdict.advertisement)
-    return StreamLine(advertised=AdvertisedSay(advertisement=name, status=verdict.status, unreached=verdict.unreached))
+    return StreamLine(advertised=AdvertisedItem(advertisement=name, status=verdict.status, unreached=verdict.unreached))
 
 
 def line_of(item: Item) -> StreamLine:
     """An item of a subscription, ready for JSON."""
     match item:
         case Notification():
-            return StreamLine(event=event_say(item.event))
+            return StreamLine(event=event_item(item.event))
         case Gap():
-            return StreamLine(gap=GapSay(count=item.count, reason=item.reason))
+            return StreamLine(gap=GapItem(count=item.count, reason=item.reason))
         case SubscribeVerdict():
-            return StreamLine(verdict=verdict_say(item))
+            return StreamLine(verdict=verdict_item(item))

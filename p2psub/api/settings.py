@@ -34,7 +34,7 @@ class PeerConfig:
     """What `p2psub bootstrap token new` printed; needed once."""
     listen: Address = "127.0.0.1:0"
     """Where other peers reach it; port 0 takes a free one."""
-    advertise: Annotated[Address | None, Meta(examples=["peer.example.org:7401"])] = None
+    public_address: Annotated[Address | None, Meta(examples=["peer.example.org:7401"])] = None
     """What to tell the others, if that differs from where it listens: behind a NAT, say."""
     name: str = "peer"
     """What you call it."""

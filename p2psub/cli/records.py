@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from p2psub.api.schemas import event_say
+from p2psub.api.schemas import event_item
 from p2psub.api.values import id_to_text
 from p2psub.cli.assignments import spell_text
-from p2psub.cli.showing import event_text
+from p2psub.cli.texts import event_text
 from p2psub.matching.printing import print_filter
 from p2psub.model.content import Declaration
 from p2psub.model.records import Kind, Record
@@ -46,7 +46,7 @@ def record_to_json(record: Record) -> dict[str, Any]:
         "copies": record.copies,
         "hops": record.hops,
         "digest": record.digest and record.digest.hex(),
-        "published": record.published and msgspec.to_builtins(event_say(record.published)),
+        "published": record.published and msgspec.to_builtins(event_item(record.published)),
         "subscribed": record.subscribed and _declared(record.subscribed),
         "advertised": record.advertised and {**_declared(record.advertised), "rate": record.advertised.rate},
     }
@@ -71,7 +71,7 @@ def record_text(record: Record) -> str:
     head = ("kind", "node", "incarnation", "sequence", "wall_us", "ticks", "digest")
     words = [f"{name}={_shown(value)}" for name, value in said.items() if name not in head]
     if published is not None:
-        words.append(f"content: {event_text(event_say(published))}")
+        words.append(f"content: {event_text(event_item(published))}")
     if declared is not None:
         words += [f"{name}={declared[name]}" for name in ("version", "state", "rate") if name in declared]
         words.append(f"filter: {declared['filter']}")
@@ -91,7 +91,7 @@ def journey_tree(journey: Journey) -> Iterator[str]:
     content = journey.content
     yield f"event {id_to_text(journey.event)}"
     if content is not None:
-        yield f"{event_text(event_say(content))} ({content.guarantee})"
+        yield f"{event_text(event_item(content))} ({content.guarantee})"
     if journey.published is None:
         yield "publish: not in these traces"
     else:
@@ -119,7 +119,7 @@ def journey_to_json(journey: Journey) -> dict[str, Any]:
 
     return {
         "event": id_to_text(journey.event),
-        "content": journey.content and msgspec.to_builtins(event_say(journey.content)),
+        "content": journey.content and msgspec.to_builtins(event_item(journey.content)),
         "publish": journey.published and record_to_json(journey.published),
         "store": several(journey.stored),
         "match": several([record for record in journey.owners if record.kind is Kind.MATCH]),

@@ -20,8 +20,8 @@ import msgspec
 from bootstrap.settings import ServiceConfig
 from p2psub.api.addresses import split_address
 from p2psub.api.settings import NODE, PeerConfig
+from p2psub.cli.endpoint import BadUsage
 from p2psub.cli.settings import NODE_FIELD, Setting, all_settings, tables
-from p2psub.cli.whereabouts import BadUsage
 from p2psub.config import NodeConfig
 from p2psub.errors import ConfigError, P2psubError
 

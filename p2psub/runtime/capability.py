@@ -35,7 +35,7 @@ _FADING = 0.9
 """What a goodput once seen is still worth a minute later: links that are idle show little, and prove nothing."""
 
 
-class Measuring:
+class CapabilityMeter:
     """Measures one machine, again and again."""
 
     def __init__(self, data: Path) -> None:

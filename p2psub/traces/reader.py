@@ -10,7 +10,7 @@ from typing import NamedTuple
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind, Record
-from p2psub.traces.segments import Segment, SegmentDamaged, read_segment, segments_of
+from p2psub.traces.segments import SegmentDamaged, SegmentName, read_segment, segments_of
 
 Name = tuple[bytes, int, int]
 
@@ -18,7 +18,7 @@ Name = tuple[bytes, int, int]
 def find_segments(directories: Iterable[Path]) -> list[list[Path]]:
     """The segments below the directories, process by process in order; copies of one segment once."""
     found = segments_of(path for directory in directories for path in directory.rglob("*.ndjson"))
-    processes: dict[tuple[str, int], dict[Segment, Path]] = {}
+    processes: dict[tuple[str, int], dict[SegmentName, Path]] = {}
     for segment, path in found:
         processes.setdefault((segment.node, segment.incarnation), {}).setdefault(segment, path)
     return [list(segments.values()) for segments in processes.values()]

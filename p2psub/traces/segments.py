@@ -41,7 +41,7 @@ class SegmentDamaged(P2psubError):
     """A segment holds something else than records."""
 
 
-class Segment(NamedTuple):
+class SegmentName(NamedTuple):
     """The name of a segment; in the order of these a process wrote them."""
 
     node: str
@@ -50,19 +50,19 @@ class Segment(NamedTuple):
     version: int = SCHEMA_VERSION
 
     @classmethod
-    def named(cls, file_name: str) -> Segment | None:
+    def named(cls, file_name: str) -> SegmentName | None:
         """The segment that has this name; None if it is no segment's name."""
         name = _NAME.fullmatch(file_name)
         return name and cls(name[1], int(name[2]), int(name[3]), int(name[4] or _UNVERSIONED))
 
     @classmethod
-    def beginning(cls, file_name: str) -> Segment | None:
+    def beginning(cls, file_name: str) -> SegmentName | None:
         """The segment that a file was, whatever was added to its name, as by packing it."""
         name = _BEGIN.match(file_name)
         return name and cls(name[1], int(name[2]), int(name[3]))
 
     @classmethod
-    def of(cls, record: Record) -> Segment:
+    def of(cls, record: Record) -> SegmentName:
         """The segment that begins with a record."""
         return cls(short_name(record.node), record.incarnation, record.sequence)
 
@@ -76,9 +76,9 @@ def short_name(node: NodeId) -> str:
     return node.hex()[:SHORT_CHARS]
 
 
-def segments_of(paths: Iterable[Path]) -> list[tuple[Segment, Path]]:
+def segments_of(paths: Iterable[Path]) -> list[tuple[SegmentName, Path]]:
     """Those of the files that are segments, in order; anything else is passed over."""
-    found = ((Segment.named(path.name), path) for path in paths)
+    found = ((SegmentName.named(path.name), path) for path in paths)
     return sorted((segment, path) for segment, path in found if segment)
 
 
@@ -90,7 +90,7 @@ def read_segments(directory: Path) -> Iterator[Record]:
 
 def read_segment(path: Path) -> Iterator[Record]:
     """The records of one segment; SegmentDamaged where it cannot be read, is of another version, or a line is none."""
-    segment = Segment.named(path.name)
+    segment = SegmentName.named(path.name)
     if segment is not None and segment.version != SCHEMA_VERSION:
         raise SegmentDamaged(
             f"{path} has schema version {segment.version}, and this p2psub reads {SCHEMA_VERSION}; "

@@ -7,7 +7,7 @@ from typing import Final
 
 from p2psub.model.ids import NodeId
 from p2psub.model.records import Record
-from p2psub.traces.segments import Segment, encode_records, segments_of, short_name
+from p2psub.traces.segments import SegmentName, encode_records, segments_of, short_name
 from p2psub.whole_file import write_whole
 
 _BLOCK_BYTES: Final = 4096
@@ -34,7 +34,7 @@ class Shelf:
 
         After an OSError the same batch, or one that begins with it, may be added again.
         """
-        path = self._directory / Segment.of(batch[0]).file_name
+        path = self._directory / SegmentName.of(batch[0]).file_name
         write_whole(path, encode_records(batch))
         self._bytes += _bytes_on_disk(path)
         return self._discard() if may_discard and self._bytes > self._bytes_max else 0

@@ -13,7 +13,7 @@ import trio.testing
 
 from p2psub.api.errors import NotTaken
 from p2psub.api.items import Notification
-from p2psub.api.stages import stage_of
+from p2psub.api.join_stages import stage_of
 from p2psub.api.status import PeerStatus
 from p2psub.config import NodeConfig
 from p2psub.model.content import Draft, Filter, Guarantee
@@ -25,7 +25,7 @@ from p2psub.node.core import NodeCore
 from p2psub.runtime.driver import Driver
 from p2psub.runtime.handshake import Self
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.links import Links
+from p2psub.runtime.links import LinkTable
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.pulse import Pulse
 from tests.runtime.memory import OVERLAY, MemoryNetwork
@@ -50,7 +50,7 @@ class MemoryPeer:
         self.disk = disk
         self.inbox = Inbox()
         self.transport = network.transport(me)
-        self.links = Links(Self(OVERLAY, me, start), self.transport, self.inbox)
+        self.links = LinkTable(Self(OVERLAY, me, start), self.transport, self.inbox)
         pulse = Pulse()
         self.peer = Peer(self.inbox, self.status, lambda: 0, pulse)
         # A disk that a later start reads must not change under the core that reads it.

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from bootstrap.registry import RegistryCore
-from p2psub.api.stages import stage_of
+from p2psub.api.join_stages import stage_of
 from p2psub.model.content import Draft
 from p2psub.model.effects import LeaveCommand, Notify, PublishCommand, SubscribeCommand
 from p2psub.model.graycode import overlaps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p2psub.api.stages import stage_of
+from p2psub.api.join_stages import stage_of
 from p2psub.model.instants import SECOND_US
 from p2psub.model.status import Role
 from sims.engine.host import Host

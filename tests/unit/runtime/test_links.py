@@ -19,7 +19,7 @@ from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.runtime.handshake import HANDSHAKE_S_MAX
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.link import CREDIT_BYTES
-from p2psub.runtime.links import CROSSED_S_MAX, DIAL_S_MAX, Links
+from p2psub.runtime.links import CROSSED_S_MAX, DIAL_S_MAX, LinkTable
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import encode_batch
 from p2psub.wire.framing import frame
@@ -37,7 +37,7 @@ class Station:
         self.contact = at(place)
         self.inbox = Inbox()
         self.transport = network.transport(self.contact)
-        self.links = Links(self_at(place), self.transport, self.inbox, denied)
+        self.links = LinkTable(self_at(place), self.transport, self.inbox, denied)
 
     async def run(self) -> None:
         await self.transport.bind()

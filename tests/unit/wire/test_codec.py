@@ -28,7 +28,7 @@ from p2psub.model.content import (
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
-from p2psub.model.messages.cube import SplitRequest
+from p2psub.model.messages.cube import ChangeBatch, SplitRequest
 from p2psub.model.messages.hello import Hello, Welcome
 from p2psub.model.messages.liveness import Ping, WitnessRequest, WitnessResponse
 from p2psub.model.messages.pubsub import Declare, Publish
@@ -128,7 +128,7 @@ MALFORMED = {
     "bool for int": pack([[True, 1], []]),
     "nil for a list": pack([[1, 1], None]),
     "map for a message": pack([[1, 1], [{"Ping": 1}]]),
-    "invalid utf-8": b"\x92\x92\x01\x01\x91\x92\xacSplitRequest\xa1\xff\xa1x",
+    "invalid utf-8": b"\x92\x92\x01\x01\x91\x92" + pack(SplitRequest.__name__) + b"\xa1\xff\xa1x",
     "unknown operator": pack([[1, 1], [["Declare", declared("wants", [[[["a", "likes", 1]]]], False)]]]),
     "neither wanted nor offered": pack([[1, 1], [["Declare", declared("begs", [[[]]], False)]]]),
     "a rate of nothing": pack([[1, 1], [["Declare", declared("offers", [[[]]], 0.0)]]]),
@@ -176,9 +176,9 @@ BOMBS = {
     "maps in a skipped field": b"\x92\x92\x01\x01\x91\x92\xa4Ping" + b"\x81\xa1a" * (MIB // 3),
     "array of four billion": b"\x92\x92\x01\x01\xdd\xff\xff\xff\xff",
     "map of four billion": b"\x92\x92\x01\x01\x91\x92\xa4Ping\xdf\xff\xff\xff\xff",
-    "text of four billion": b"\x92\x92\x01\x01\x91\x92\xacSplitRequest\xdb\xff\xff\xff\xff",
-    "bytes of four billion": b"\x92\x92\x01\x01\x91\x92\xaaWitnessSay\xc6\xff\xff\xff\xff",
-    "tuple of four billion": b"\x92\x92\x01\x01\x91\x92\xabContactsSay\xdd\xff\xff\xff\xff",
+    "text of four billion": b"\x92\x92\x01\x01\x91\x92" + pack(SplitRequest.__name__) + b"\xdb\xff\xff\xff\xff",
+    "bytes of four billion": b"\x92\x92\x01\x01\x91\x92" + pack(WitnessResponse.__name__) + b"\xc6\xff\xff\xff\xff",
+    "tuple of four billion": b"\x92\x92\x01\x01\x91\x92" + pack(ChangeBatch.__name__) + b"\xdd\xff\xff\xff\xff",
 }
 
 
