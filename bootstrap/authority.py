@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.x509.oid import NameOID
 
 from bootstrap import tokens
-from bootstrap.issuing import LIFETIME, issue, issue_ca
+from bootstrap.issuance import LIFETIME, issue, issue_ca
 from p2psub.errors import ConfigError
 from p2psub.identity.certificates import NONCE_BYTES, Claims, Passport, check_overlay, read_passport
 from p2psub.identity.enrolment import CSR_BYTES_MAX, DenyList, EnrolmentRefused, denial, fingerprint_of

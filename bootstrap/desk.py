@@ -28,10 +28,10 @@ from p2psub.identity.enrolment import (
     RenewRequest,
 )
 from p2psub.model.ids import Contact
-from p2psub.runtime.enrolling import Dialogue
+from p2psub.runtime.enrolment_client import Dialogue
 from p2psub.runtime.tls import Credentials, passport_of
 
-ASK_BYTES_MAX = 4096
+REQUEST_BYTES_MAX = 4096
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Desk:
 
     async def serve(self, stream: trio.SSLStream[trio.SocketStream], credentials: Credentials) -> None:
         """Hear one request and answer it; a PeerFault if it is none."""
-        dialogue = Dialogue(stream, ASK_BYTES_MAX)
+        dialogue = Dialogue(stream, REQUEST_BYTES_MAX)
         asked = await dialogue.hear()
         passport = passport_of(stream, credentials) if isinstance(asked, RenewRequest) else None
         await dialogue.say(await self._answer(asked, passport))

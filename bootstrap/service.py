@@ -28,7 +28,7 @@ from p2psub.model.rights import Rights
 from p2psub.runtime.driver import Driver, steady_us
 from p2psub.runtime.handshake import Self
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.links import Links
+from p2psub.runtime.links import LinkTable
 from p2psub.runtime.state import Enrolment, State
 from p2psub.runtime.strangers import Strangers
 from p2psub.runtime.tls import (
@@ -73,7 +73,7 @@ class Service:
 
     async def run(self, task_status: trio.TaskStatus[Contact] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled; `started` gives where and as whom."""
-        listeners, self._address = await bind_tcp(self._config.listen, self._config.advertise)
+        listeners, self._address = await bind_tcp(self._config.listen, self._config.public_address)
         enrolment = self._appoint_myself(self._address)
         me = enrolment.grant.bootstrap
         self._show(enrolment)
@@ -81,7 +81,7 @@ class Service:
         inbox = self._inbox = Inbox()
         self._transport = TlsTransport(self._config.listen, self._credentials)
         denied = frozenset(enrolment.grant.deny_list.ids)
-        self._links = Links(Self(self._authority.overlay, me, 1), self._transport, inbox, denied)
+        self._links = LinkTable(Self(self._authority.overlay, me, 1), self._transport, inbox, denied)
         founding_from = steady_us() if self._is_new else Micros(steady_us() + int(LISTENING_FOR_S * 1e6))
         denials = enrolment.grant.deny_list.as_message()
         self.core = RegistryCore(

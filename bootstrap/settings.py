@@ -8,8 +8,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from p2psub.api.settings import Address
 from p2psub.config import NodeConfig
-from p2psub.runtime.settings import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,6 @@ class ServiceConfig:
     """The overlay's name, for ever."""
     listen: Address = "127.0.0.1:7400"
     """Where newcomers and peers reach it."""
-    advertise: Annotated[Address | None, Meta(examples=["bootstrap.example.org:7400"])] = None
+    public_address: Annotated[Address | None, Meta(examples=["bootstrap.example.org:7400"])] = None
     """What to tell peers, if that differs from where it listens."""
     node: NodeConfig = field(default_factory=NodeConfig)

@@ -11,17 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from p2psub.errors import ConfigError, P2psubError
-    from p2psub.matching.faults import FilterError
-    from p2psub.model.content import Draft, Event, Filter, Guarantee, Moment, Operator, Predicate, Value
-    from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
-    from p2psub.model.reasons import Reason
-    from p2psub.runtime.advertisement import Advertisement
-    from p2psub.runtime.enrolling import EnrolmentFailed
-    from p2psub.runtime.host import PeerConfig, open_peer
-    from p2psub.runtime.items import Gap, Notification
-    from p2psub.runtime.peer import Peer
-    from p2psub.runtime.refusals import (
+    from p2psub.api.errors import (
         AdvertisementRefused,
         AlreadyEnded,
         BadContent,
@@ -31,45 +21,56 @@ if TYPE_CHECKING:
         SubscriptionRefused,
         TooLarge,
     )
-    from p2psub.runtime.status import PeerStatus
+    from p2psub.api.items import Gap, Notification
+    from p2psub.api.settings import PeerConfig
+    from p2psub.api.status import PeerStatus
+    from p2psub.errors import ConfigError, P2psubError
+    from p2psub.matching.faults import FilterError
+    from p2psub.model.content import Draft, Event, Filter, Guarantee, Moment, Operator, Predicate, Value
+    from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
+    from p2psub.model.reasons import Reason
+    from p2psub.runtime.advertisement_handle import AdvertisementHandle
+    from p2psub.runtime.enrolment_client import EnrolmentFailed
+    from p2psub.runtime.host import open_peer
+    from p2psub.runtime.peer import Peer
     from p2psub.runtime.store_file import StoreBusy, StoreDamaged, StoreError, StoreUnusable
-    from p2psub.runtime.subscription import Subscription
+    from p2psub.runtime.subscription_stream import SubscriptionStream
 
 _HOMES = {
     "AdvertiseVerdict": "p2psub.model.outcomes",
-    "Advertisement": "p2psub.runtime.advertisement",
-    "AdvertisementRefused": "p2psub.runtime.refusals",
-    "AlreadyEnded": "p2psub.runtime.refusals",
-    "BadContent": "p2psub.runtime.refusals",
+    "AdvertisementHandle": "p2psub.runtime.advertisement_handle",
+    "AdvertisementRefused": "p2psub.api.errors",
+    "AlreadyEnded": "p2psub.api.errors",
+    "BadContent": "p2psub.api.errors",
     "ConfigError": "p2psub.errors",
     "Draft": "p2psub.model.content",
-    "EnrolmentFailed": "p2psub.runtime.enrolling",
+    "EnrolmentFailed": "p2psub.runtime.enrolment_client",
     "Event": "p2psub.model.content",
     "Filter": "p2psub.model.content",
     "FilterError": "p2psub.matching.faults",
-    "Gap": "p2psub.runtime.items",
+    "Gap": "p2psub.api.items",
     "Guarantee": "p2psub.model.content",
     "Moment": "p2psub.model.content",
-    "NotAuthorized": "p2psub.runtime.refusals",
-    "NotTaken": "p2psub.runtime.refusals",
-    "Notification": "p2psub.runtime.items",
+    "NotAuthorized": "p2psub.api.errors",
+    "NotTaken": "p2psub.api.errors",
+    "Notification": "p2psub.api.items",
     "Operator": "p2psub.model.content",
     "P2psubError": "p2psub.errors",
     "Peer": "p2psub.runtime.peer",
-    "PeerConfig": "p2psub.runtime.host",
-    "PeerStatus": "p2psub.runtime.status",
+    "PeerConfig": "p2psub.api.settings",
+    "PeerStatus": "p2psub.api.status",
     "Predicate": "p2psub.model.content",
     "PublishOutcome": "p2psub.model.outcomes",
     "Reason": "p2psub.model.reasons",
-    "Refusal": "p2psub.runtime.refusals",
+    "Refusal": "p2psub.api.errors",
     "StoreBusy": "p2psub.runtime.store_file",
     "StoreDamaged": "p2psub.runtime.store_file",
     "StoreError": "p2psub.runtime.store_file",
     "StoreUnusable": "p2psub.runtime.store_file",
     "SubscribeVerdict": "p2psub.model.outcomes",
-    "Subscription": "p2psub.runtime.subscription",
-    "SubscriptionRefused": "p2psub.runtime.refusals",
-    "TooLarge": "p2psub.runtime.refusals",
+    "SubscriptionStream": "p2psub.runtime.subscription_stream",
+    "SubscriptionRefused": "p2psub.api.errors",
+    "TooLarge": "p2psub.api.errors",
     "Value": "p2psub.model.content",
     "VerdictStatus": "p2psub.model.outcomes",
     "open_peer": "p2psub.runtime.host",
@@ -77,7 +78,7 @@ _HOMES = {
 
 __all__ = [
     "AdvertiseVerdict",
-    "Advertisement",
+    "AdvertisementHandle",
     "AdvertisementRefused",
     "AlreadyEnded",
     "BadContent",
@@ -107,8 +108,8 @@ __all__ = [
     "StoreError",
     "StoreUnusable",
     "SubscribeVerdict",
-    "Subscription",
     "SubscriptionRefused",
+    "SubscriptionStream",
     "TooLarge",
     "Value",
     "VerdictStatus",

@@ -29,7 +29,7 @@ class OversizedFrame(FrameError):
 
 
 class UnknownVersion(PeerFault):
-    """No protocol version in common."""
+    """The other side speaks another version of the protocol."""
 
 
 class MalformedMessage(PeerFault):

@@ -34,7 +34,7 @@ from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import NoTraces, Skipped, find_sources, unread_starts
 from p2psub.analysis.tables import Tables
 from p2psub.model.records import SCHEMA_VERSION
-from p2psub.runtime.trace_files import SHORT_CHARS
+from p2psub.traces.segments import SHORT_CHARS
 
 _SEGMENT: Final = rf"^[0-9a-f]{{10}}-\d+-\d+\.v{SCHEMA_VERSION}\.ndjson$"
 _FOR_EVER: Final = "36500d"

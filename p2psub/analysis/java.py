@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from p2psub.runtime.refusals import Refusal
+from p2psub.api.errors import Refusal
 
 VERSION_MIN: Final = 17
 """What Spark 4 asks for."""

@@ -25,7 +25,7 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.sources import Skipped
 from p2psub.model.records import Kind
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import SegmentName
 
 _TEXTS: Final = ArrayType(StringType())
 _CORRUPT: Final = "corrupt"
@@ -242,7 +242,7 @@ def _wrong_with(row: Row) -> str | None:
         return f"{row.bad} of {row.bad + row.rows} lines are no records: truncated or damaged"
     if row.node_min != row.node_max or row.incarnation_min != row.incarnation_max:
         return "holds records of several processes"
-    segment = Segment.named(path_of(row.file).name)
+    segment = SegmentName.named(path_of(row.file).name)
     assert segment is not None, "only segments are read"
     if (segment.incarnation, segment.first) != (row.incarnation_min, row.sequence_min):
         return "begins with another record than its name says"

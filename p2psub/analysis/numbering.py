@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from p2psub.analysis.loading import KEYS
 from p2psub.analysis.schemas import KEY_BITS, RECORDS
 from p2psub.analysis.tables import Tables, process_of
-from p2psub.runtime.trace_files import SHORT_CHARS
+from p2psub.traces.segments import SHORT_CHARS
 
 Unread = Mapping[tuple[str, int], int]
 """How many segments of a start were skipped, by the short name of its node and its incarnation."""

@@ -38,7 +38,7 @@ from p2psub.matching.predicates import CompiledFilter, compile_filter, content_o
 from p2psub.model.changes import ChangeNumber, LogId, Vector
 from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, pinned_topics
 from p2psub.model.records import Kind
-from p2psub.runtime.trace_files import decode_part
+from p2psub.traces.segments import decode_part
 
 PAIRS: Final = StructType(
     [

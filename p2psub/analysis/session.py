@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.java import Java, find_java, write_shim
-from p2psub.runtime.refusals import Refusal
+from p2psub.api.errors import Refusal
 
 LOOPBACK: Final = "127.0.0.1"
 _SHUFFLE_PARTITIONS: Final = 4

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
+from p2psub.api.errors import Refusal
 from p2psub.model.records import SCHEMA_VERSION
-from p2psub.runtime.refusals import Refusal
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import SegmentName
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ def is_small(sources: Sources) -> bool:
 
 def unread_starts(skipped: Iterable[Skipped]) -> Counter[tuple[str, int]]:
     """Of which starts of peers segments were left out, and how many; by how the names of the files begin."""
-    segments = (Segment.beginning(path.name) for path, _ in skipped)
+    segments = (SegmentName.beginning(path.name) for path, _ in skipped)
     return Counter((segment.node, segment.incarnation) for segment in segments if segment)
 
 
@@ -117,12 +117,12 @@ def _refuse(error: OSError) -> None:
 
 
 def _beside_tables(place: Path) -> Iterator[Skipped]:
-    segments = (path for path in sorted(place.rglob("*")) if Segment.named(path.name))
+    segments = (path for path in sorted(place.rglob("*")) if SegmentName.named(path.name))
     return (Skipped(path, "lies among compacted traces") for path in segments)
 
 
 def _sort(place: Path, folders: list[str], files: list[str], found: Sources) -> None:
-    has_segments = any(map(Segment.named, files))
+    has_segments = any(map(SegmentName.named, files))
     for name in files:
         path = place / name
         reason = _unfit(path)
@@ -141,7 +141,7 @@ def _is_called_trace(name: str) -> bool:
 
 def _unfit(path: Path) -> str | None:
     """Why a file cannot be a segment that we read, as far as can be seen from outside."""
-    segment = Segment.named(path.name)
+    segment = SegmentName.named(path.name)
     if segment is None:
         return "not the name of a segment"
     if segment.version != SCHEMA_VERSION:

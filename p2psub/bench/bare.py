@@ -15,26 +15,26 @@ import msgspec
 import trio
 
 from p2psub.bench.content import AT_NS
-from p2psub.bench.obeying import obey_all
+from p2psub.bench.event_stream import EventStream, writes_of
 from p2psub.bench.orders import (
-    Answer,
-    AnyOrder,
-    Dial,
+    AnyWorkerOrder,
+    Consumed,
+    ConsumeOrder,
+    DialOrder,
     Done,
-    Echo,
-    Listen,
+    EchoOrder,
     Listening,
-    Look,
-    Picture,
-    Ping,
+    ListenOrder,
+    LookOrder,
     Pinged,
-    Prepare,
-    Publish,
+    PingOrder,
+    PrepareOrder,
     Published,
-    Take,
-    Taken,
+    PublishOrder,
+    WorkerAnswer,
+    WorkerStatus,
 )
-from p2psub.bench.stream import Stream, writes_of
+from p2psub.bench.worker_loop import run_worker
 from p2psub.model.content import Event
 from p2psub.model.ids import ID_BYTES, NodeId, Place
 from p2psub.runtime.state import State
@@ -47,38 +47,38 @@ EVENTS_KEPT: Final = 4096
 _PUBLISHER: Final = NodeId(Place(bytes(range(ID_BYTES))))
 
 
-class ObedientEnd:
+class StreamWorker:
     """Carries out orders."""
 
     def __init__(self) -> None:
         self._bound = trio.Event()
         self._arrived = trio.Event()
         self._transport: TlsTransport
-        self._stream: Stream
+        self._stream: EventStream
         self._events: list[Event] = []
         self._count = 0
 
-    async def obey(self, order: AnyOrder) -> Answer:
+    async def carry_out(self, order: AnyWorkerOrder) -> WorkerAnswer:
         """Carry out one order."""
         match order:
-            case Listen(data):
+            case ListenOrder(data):
                 return await self._listen(data)
-            case Dial(data, address):
+            case DialOrder(data, address):
                 session = await TlsTransport("127.0.0.1:0", _credentials(data)).dial(address)
-                self._stream = Stream(session.stream)
-            case Prepare(load):
+                self._stream = EventStream(session.stream)
+            case PrepareOrder(load):
                 kept = msgspec.structs.replace(load, count=min(load.count, EVENTS_KEPT))
                 self._events, self._count = kept.events(_PUBLISHER, time.monotonic_ns()), load.count
-            case Publish():
+            case PublishOrder():
                 return await self._send()
-            case Take(count):
+            case ConsumeOrder(count):
                 return await self._receive(count)
-            case Ping(count, rate_per_s):
+            case PingOrder(count, rate_per_s):
                 return await self._ping(count, rate_per_s)
-            case Echo(count):
+            case EchoOrder(count):
                 await self._echo(count)
-            case Look():
-                return Picture(time.process_time_ns() // 1000)
+            case LookOrder():
+                return WorkerStatus(time.process_time_ns() // 1000)
             case _:
                 raise AssertionError(f"a bare stream does not {order}")
         return Done()
@@ -95,7 +95,7 @@ class ObedientEnd:
         await self._transport.serve(self._accept)
 
     async def _accept(self, session: Session) -> None:
-        self._stream = Stream(session.stream)
+        self._stream = EventStream(session.stream)
         self._arrived.set()
         await trio.sleep_forever()
 
@@ -108,15 +108,15 @@ class ObedientEnd:
             left -= len(write)
         return Published(began_ns, time.monotonic_ns())
 
-    async def _receive(self, count: int) -> Taken:
+    async def _receive(self, count: int) -> Consumed:
         await self._arrived.wait()
-        taken = 0
-        while taken < count:
+        consumed = 0
+        while consumed < count:
             events = await self._stream.receive()
             if not events:
                 break
-            taken += len(events)
-        return Taken(taken, 0, time.monotonic_ns())
+            consumed += len(events)
+        return Consumed(consumed, 0, time.monotonic_ns())
 
     async def _ping(self, count: int, rate_per_s: float) -> Pinged:
         event, began_s, round_trips_ns = self._events[0], trio.current_time(), []
@@ -144,11 +144,11 @@ def _credentials(data: str) -> Credentials:
 
 
 async def main() -> None:
-    """Obey until stdin ends."""
-    end = ObedientEnd()
+    """Carry out orders until stdin ends."""
+    end = StreamWorker()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(end.serve)
-        await obey_all(end.obey)
+        await run_worker(end.carry_out)
         nursery.cancel_scope.cancel()
 
 

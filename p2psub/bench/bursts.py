@@ -1,4 +1,4 @@
-"""One burst: somebody publishes as fast as it goes, others take, and it is noted how long and how much that took."""
+"""One burst: somebody publishes as fast as it goes, others consume, and it is noted how long and how much that took."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from typing import NamedTuple
 
 import trio
 
-from p2psub.bench.content import Load
-from p2psub.bench.orders import Picture, Prepare, Profile, Publish, Published, Take, Taken
+from p2psub.bench.content import EventLoad
+from p2psub.bench.orders import (
+    Consumed,
+    ConsumeOrder,
+    PrepareOrder,
+    ProfileOrder,
+    Published,
+    PublishOrder,
+    WorkerStatus,
+)
 from p2psub.bench.workers import Worker
 
 
@@ -20,13 +28,13 @@ class Burst(NamedTuple):
     delivered: int
     lost: int
     span_s: float
-    """From the first publish call until all is taken and every call has returned."""
+    """From the first publish call until all is consumed and every call has returned."""
     cpu_us: dict[str, int]
     bytes_out: dict[str, int]
 
     @property
     def events_per_s(self) -> float:
-        """Published, and taken by whoever wanted them."""
+        """Published, and consumed by whoever wanted them."""
         return round(self.events / self.span_s, 1)
 
     @property
@@ -44,7 +52,7 @@ class Drill:
     """Who publishes, and who takes how many of the events."""
 
     publisher: Worker
-    takers: tuple[tuple[Worker, int], ...]
+    consumers: tuple[tuple[Worker, int], ...]
     silence_s: float
     bystanders: tuple[Worker, ...] = ()
     """Others whose work counts."""
@@ -53,50 +61,50 @@ class Drill:
     @property
     def workers(self) -> list[Worker]:
         """Everybody who has a part in it."""
-        return [self.publisher, *(taker for taker, _ in self.takers), *self.bystanders]
+        return [self.publisher, *(consumer for consumer, _ in self.consumers), *self.bystanders]
 
-    async def run(self, load: Load, publish: Publish, one_by_one: bool = False) -> Burst:
+    async def run(self, load: EventLoad, publish: PublishOrder, one_by_one: bool = False) -> Burst:
         """Do it once."""
-        await self.publisher.tell(Prepare(load))
+        await self.publisher.tell(PrepareOrder(load))
         before = await self._look()
         await self._switch_profiles(True)
-        published, taken = await self._work(publish, one_by_one)
+        published, consumed = await self._work(publish, one_by_one)
         await self._switch_profiles(False)
         after = await self._look()
-        return make_burst(load.count, sum(count for _, count in self.takers), published, taken, before, after)
+        return make_burst(load.count, sum(count for _, count in self.consumers), published, consumed, before, after)
 
-    async def _look(self) -> dict[str, Picture]:
+    async def _look(self) -> dict[str, WorkerStatus]:
         return {worker.name: await worker.look() for worker in self.workers}
 
     async def _switch_profiles(self, is_on: bool) -> None:
         if self.is_profiled:
             for worker in self.workers:
-                await worker.tell(Profile(is_on))
+                await worker.tell(ProfileOrder(is_on))
 
-    async def _work(self, publish: Publish, one_by_one: bool) -> tuple[Published, list[Taken]]:
-        taken: list[Taken] = []
+    async def _work(self, publish: PublishOrder, one_by_one: bool) -> tuple[Published, list[Consumed]]:
+        consumed: list[Consumed] = []
 
-        async def take(taker: Worker, count: int) -> None:
-            taken.append(await taker.ask(Take(count, self.silence_s, one_by_one), Taken))
+        async def consume(consumer: Worker, count: int) -> None:
+            consumed.append(await consumer.ask(ConsumeOrder(count, self.silence_s, one_by_one), Consumed))
 
         async with trio.open_nursery() as nursery:
-            for taker, count in self.takers:
-                nursery.start_soon(take, taker, count)
+            for consumer, count in self.consumers:
+                nursery.start_soon(consume, consumer, count)
             published = await self.publisher.ask(publish, Published)
-        return published, taken
+        return published, consumed
 
 
 def make_burst(
     events: int,
     wanted: int,
     published: Published,
-    taken: list[Taken],
-    before: dict[str, Picture],
-    after: dict[str, Picture],
+    consumed: list[Consumed],
+    before: dict[str, WorkerStatus],
+    after: dict[str, WorkerStatus],
 ) -> Burst:
     """Put together what the processes said."""
-    ended_ns = max(published.ended_ns, *(each.last_ns for each in taken))
-    delivered = sum(each.count for each in taken)
+    ended_ns = max(published.ended_ns, *(each.last_ns for each in consumed))
+    delivered = sum(each.count for each in consumed)
     return Burst(
         events,
         delivered,

@@ -22,7 +22,7 @@ BODY_BYTES: Final = 115
 """With it an event of ours has 200 bytes."""
 
 
-class Load(msgspec.Struct, frozen=True):
+class EventLoad(msgspec.Struct, frozen=True):
     """Events to publish: they take the topics in turn, and the prices in turn on every topic."""
 
     count: int

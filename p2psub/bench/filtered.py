@@ -7,18 +7,18 @@ from pathlib import Path
 import trio
 
 from p2psub.bench.bursts import Burst, Drill
-from p2psub.bench.content import Load, filter_for, prices_of, topics_of
-from p2psub.bench.orders import Publish, Subscribe
-from p2psub.bench.overlay import Overlay, open_overlay
+from p2psub.bench.content import EventLoad, filter_for, prices_of, topics_of
+from p2psub.bench.orders import PublishOrder, SubscribeOrder
+from p2psub.bench.overlay import BenchOverlay, open_overlay
 from p2psub.bench.plan import FilteredPlan
-from p2psub.bench.report import FilteredReport, FilteredRound, Settings, medians, settings_of
+from p2psub.bench.report import BenchSettings, FilteredReport, FilteredRound, medians, settings_of
 from p2psub.bench.workers import dump_profiles, open_crew
-from p2psub.demo.stages import Stages, Teller, patient
+from p2psub.demo.stages import ProgressReporter, Stages, patient
 
 
-async def bench_filtered(plan: FilteredPlan, directory: Path, teller: Teller) -> FilteredReport:
+async def bench_filtered(plan: FilteredPlan, directory: Path, reporter: ProgressReporter) -> FilteredReport:
     """Measure, with all files in this directory."""
-    settings, stages, peers = settings_of(plan, plan.guarantee), Stages(teller), plan.subscribers + 1
+    settings, stages, peers = settings_of(plan, plan.guarantee), Stages(reporter), plan.subscribers + 1
     async with open_crew(directory) as crew, open_overlay(directory, crew, plan.traces) as overlay:
         with (
             stages.stage(f"forming a ring of {peers}"),
@@ -28,39 +28,39 @@ async def bench_filtered(plan: FilteredPlan, directory: Path, teller: Teller) ->
             load = await _subscribe_all(plan, overlay)
         drill = _drill(plan, overlay, load)
         with stages.stage("warming up"):
-            await drill.run(load, Publish(plan.at_once))
+            await drill.run(load, PublishOrder(plan.at_once))
         bursts: list[Burst] = []
         with stages.stage("measuring", plan.rounds):
             for number in range(plan.rounds):
-                bursts.append(await drill.run(load, Publish(plan.at_once)))
-                teller.progress(number + 1)
+                bursts.append(await drill.run(load, PublishOrder(plan.at_once)))
+                reporter.progress(number + 1)
         await dump_profiles(plan.profile, "filtered", overlay.peers)
     return _report(plan, load, bursts, settings)
 
 
-async def _subscribe_all(plan: FilteredPlan, overlay: Overlay) -> Load:
+async def _subscribe_all(plan: FilteredPlan, overlay: BenchOverlay) -> EventLoad:
     """Have every subscriber want its price; what is to be published."""
     publisher, *subscribers = overlay.peers
     owners = plan.owner.choose(publisher, subscribers)
     topics = topics_of(overlay.ids_of(owners), overlay.ids_of(overlay.peers))
     async with trio.open_nursery() as nursery:
         for subscriber, price in zip(subscribers, prices_of(len(subscribers)), strict=True):
-            nursery.start_soon(subscriber.tell, Subscribe(_filter(plan, topics, price)))
-    return Load(plan.events, topics, plan.body_bytes, plan.guarantee)
+            nursery.start_soon(subscriber.tell, SubscribeOrder(_filter(plan, topics, price)))
+    return EventLoad(plan.events, topics, plan.body_bytes, plan.guarantee)
 
 
 def _filter(plan: FilteredPlan, topics: tuple[str, ...], price: int) -> str:
     return filter_for(() if plan.any_topic else topics, price)
 
 
-def _drill(plan: FilteredPlan, overlay: Overlay, load: Load) -> Drill:
+def _drill(plan: FilteredPlan, overlay: BenchOverlay, load: EventLoad) -> Drill:
     publisher, *subscribers = overlay.peers
     wanted = [load.wanted(price) for price in prices_of(len(subscribers))]
-    takers = tuple(zip(subscribers, wanted, strict=True))
-    return Drill(publisher, takers, plan.silence_s, is_profiled=plan.profile is not None)
+    consumers = tuple(zip(subscribers, wanted, strict=True))
+    return Drill(publisher, consumers, plan.silence_s, is_profiled=plan.profile is not None)
 
 
-def _report(plan: FilteredPlan, load: Load, bursts: list[Burst], settings: Settings) -> FilteredReport:
+def _report(plan: FilteredPlan, load: EventLoad, bursts: list[Burst], settings: BenchSettings) -> FilteredReport:
     rounds = [
         FilteredRound(
             events_per_s=burst.events_per_s,

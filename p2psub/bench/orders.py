@@ -6,14 +6,14 @@ from typing import Final
 
 import msgspec
 
-from p2psub.bench.content import Load
+from p2psub.bench.content import EventLoad
 
 
-class Order(msgspec.Struct, frozen=True, tag=True):
+class WorkerOrder(msgspec.Struct, frozen=True, tag=True):
     """Answered by one line when it is carried out."""
 
 
-class Enter(Order, frozen=True):
+class EnterOrder(WorkerOrder, frozen=True):
     """Be a peer of an overlay. Answered by Done once it may be used."""
 
     data: str
@@ -24,13 +24,13 @@ class Enter(Order, frozen=True):
     traces: bool
 
 
-class Gather(Order, frozen=True):
+class GatherOrder(WorkerOrder, frozen=True):
     """Wait for a ring in which these peers, by their ids, own all keys. Answered by Done once they do."""
 
     ids: tuple[str, ...]
 
 
-class Subscribe(Order, frozen=True):
+class SubscribeOrder(WorkerOrder, frozen=True):
     """Give up the subscription there was, if any, and have this one. Answered by Done once all clusters know it."""
 
     filter: str
@@ -38,26 +38,26 @@ class Subscribe(Order, frozen=True):
     """No subscriber of a benchmark is too slow to be sent more."""
 
 
-class Listen(Order, frozen=True):
+class ListenOrder(WorkerOrder, frozen=True):
     """Be the end of a bare stream that is dialled, with the certificate in this directory. Answered by Listening."""
 
     data: str
 
 
-class Dial(Order, frozen=True):
+class DialOrder(WorkerOrder, frozen=True):
     """Be the end of a bare stream that dials. Answered by Done."""
 
     data: str
     address: str
 
 
-class Prepare(Order, frozen=True):
-    """Make events, for the next Publish. Answered by Done."""
+class PrepareOrder(WorkerOrder, frozen=True):
+    """Make events, for the next PublishOrder. Answered by Done."""
 
-    load: Load
+    load: EventLoad
 
 
-class Publish(Order, frozen=True):
+class PublishOrder(WorkerOrder, frozen=True):
     """Publish what was prepared, so many at once (1: one by one), at that rate or as fast as it goes (0).
 
     Answered by Published.
@@ -67,8 +67,8 @@ class Publish(Order, frozen=True):
     rate_per_s: float = 0.0
 
 
-class Take(Order, frozen=True):
-    """Take so many events, or what comes until nothing has come for a while. Answered by Taken."""
+class ConsumeOrder(WorkerOrder, frozen=True):
+    """Consume so many events, or what comes until nothing has come for a while. Answered by Consumed."""
 
     count: int
     patience_s: float
@@ -77,62 +77,74 @@ class Take(Order, frozen=True):
     """Whether to say how old each event was."""
 
 
-class Ping(Order, frozen=True):
+class PingOrder(WorkerOrder, frozen=True):
     """Send an event over a bare stream and wait for it to come back, so often. Answered by Pinged."""
 
     count: int
     rate_per_s: float
 
 
-class Echo(Order, frozen=True):
+class EchoOrder(WorkerOrder, frozen=True):
     """Send so many events back. Answered by Done."""
 
     count: int
 
 
-class Look(Order, frozen=True):
-    """Say how you are. Answered by Picture."""
+class LookOrder(WorkerOrder, frozen=True):
+    """Say how you are. Answered by WorkerStatus."""
 
 
-class Profile(Order, frozen=True):
+class ProfileOrder(WorkerOrder, frozen=True):
     """Note from now on which functions take the time, or stop it. Answered by Done."""
 
     is_on: bool
 
 
-class DumpProfile(Order, frozen=True):
+class DumpProfileOrder(WorkerOrder, frozen=True):
     """Write the notes to PATH.pstats, and for people to PATH.txt. Answered by Done."""
 
     path: str
 
 
-AnyOrder = (
-    Enter | Gather | Subscribe | Listen | Dial | Prepare | Publish | Take | Ping | Echo | Look | Profile | DumpProfile
+AnyWorkerOrder = (
+    EnterOrder
+    | GatherOrder
+    | SubscribeOrder
+    | ListenOrder
+    | DialOrder
+    | PrepareOrder
+    | PublishOrder
+    | ConsumeOrder
+    | PingOrder
+    | EchoOrder
+    | LookOrder
+    | ProfileOrder
+    | DumpProfileOrder
 )
 
 
-class Answer(msgspec.Struct, frozen=True):
+class WorkerAnswer(msgspec.Struct, frozen=True):
     """What became of an order."""
 
 
-class Done(Answer, frozen=True):
+class Done(WorkerAnswer, frozen=True):
     """It was carried out."""
 
 
-class Listening(Answer, frozen=True):
+class Listening(WorkerAnswer, frozen=True):
     """Where."""
 
     address: str
 
 
-class Published(Answer, frozen=True):
+class Published(WorkerAnswer, frozen=True):
     """When the first call began and the last one ended, by the clock of the machine."""
 
     began_ns: int
     ended_ns: int
 
 
-class Taken(Answer, frozen=True):
+class Consumed(WorkerAnswer, frozen=True):
     """Events taken, events that were announced as missing, when the last one was taken, and how old they were."""
 
     count: int
@@ -141,13 +153,13 @@ class Taken(Answer, frozen=True):
     ages_ns: list[int] = []
 
 
-class Pinged(Answer, frozen=True):
+class Pinged(WorkerAnswer, frozen=True):
     """How long each round trip took."""
 
     round_trips_ns: list[int]
 
 
-class Picture(Answer, frozen=True):
+class WorkerStatus(WorkerAnswer, frozen=True):
     """CPU time since the start; for a peer, who it is, and bytes put on links."""
 
     cpu_us: int
@@ -156,15 +168,15 @@ class Picture(Answer, frozen=True):
 
 
 _encoder: Final = msgspec.json.Encoder()
-_decoder: Final = msgspec.json.Decoder(AnyOrder)
+_decoder: Final = msgspec.json.Decoder(AnyWorkerOrder)
 
 
-def encode_line(said: Order | Answer) -> bytes:
+def encode_line(said: WorkerOrder | WorkerAnswer) -> bytes:
     """One line."""
     return _encoder.encode(said) + b"\n"
 
 
-def decode_order(line: bytes) -> AnyOrder:
+def decode_order(line: bytes) -> AnyWorkerOrder:
     """The inverse, for orders; answers are decoded by whoever knows what it asked."""
-    order: AnyOrder = _decoder.decode(line)
+    order: AnyWorkerOrder = _decoder.decode(line)
     return order

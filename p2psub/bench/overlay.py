@@ -12,7 +12,7 @@ import trio
 
 from bootstrap.authority import Authority
 from bootstrap.service import Service, ServiceConfig
-from p2psub.bench.orders import Enter, Gather
+from p2psub.bench.orders import EnterOrder, GatherOrder
 from p2psub.bench.workers import Crew, Worker
 from p2psub.model.ids import NodeId, Place
 from p2psub.model.rights import Rights
@@ -21,7 +21,7 @@ CLUSTER: Final = "bench"
 TOKEN_S: Final = 3600
 
 
-class Overlay:
+class BenchOverlay:
     """Peers of one cluster."""
 
     def __init__(self, directory: Path, crew: Crew, bootstrap: str, token: str, traces: bool) -> None:
@@ -48,11 +48,11 @@ class Overlay:
         self._ids = {name: _id_of(id_) for name, id_ in ids.items()}
         async with trio.open_nursery() as nursery:
             for peer in self.peers:
-                nursery.start_soon(peer.tell, Gather(tuple(ids.values())))
+                nursery.start_soon(peer.tell, GatherOrder(tuple(ids.values())))
         return added
 
-    def _entry(self, peer: Worker) -> Enter:
-        return Enter(str(self.data_of(peer)), peer.name, self._bootstrap, self._token, CLUSTER, self._traces)
+    def _entry(self, peer: Worker) -> EnterOrder:
+        return EnterOrder(str(self.data_of(peer)), peer.name, self._bootstrap, self._token, CLUSTER, self._traces)
 
     def ids_of(self, peers: Sequence[Worker]) -> list[NodeId]:
         """Who these are in the overlay."""
@@ -64,7 +64,7 @@ def _id_of(text: str) -> NodeId:
 
 
 @asynccontextmanager
-async def open_overlay(directory: Path, crew: Crew, traces: bool) -> AsyncIterator[Overlay]:
+async def open_overlay(directory: Path, crew: Crew, traces: bool) -> AsyncIterator[BenchOverlay]:
     """An overlay without peers, while the block runs."""
     data = directory / "bootstrap"
     authority = Authority.load_or_create(data, "bench")
@@ -72,7 +72,7 @@ async def open_overlay(directory: Path, crew: Crew, traces: bool) -> AsyncIterat
         async with trio.open_nursery() as nursery:
             me = await nursery.start(Service(ServiceConfig(data, "bench", "127.0.0.1:0"), authority, is_new=True).run)
             token = authority.tokens.new(Rights(), True, TOKEN_S, time.time(), "bench")
-            yield Overlay(directory, crew, me.address, token, traces)
+            yield BenchOverlay(directory, crew, me.address, token, traces)
             nursery.cancel_scope.cancel()
     finally:
         authority.close()

@@ -7,8 +7,17 @@ from dataclasses import dataclass, field
 import trio
 
 from p2psub.bench.bursts import Burst, Drill, p50_us, p99_us
-from p2psub.bench.content import Load
-from p2psub.bench.orders import Echo, Ping, Pinged, Prepare, Publish, Published, Take, Taken
+from p2psub.bench.content import EventLoad
+from p2psub.bench.orders import (
+    Consumed,
+    ConsumeOrder,
+    EchoOrder,
+    Pinged,
+    PingOrder,
+    PrepareOrder,
+    Published,
+    PublishOrder,
+)
 from p2psub.bench.plan import LinkPlan
 from p2psub.bench.report import LinkRound
 from p2psub.bench.workers import Worker
@@ -54,43 +63,45 @@ class Pair:
             bytes_per_event=product.bytes_per_event,
         )
 
-    def _load(self, count: int) -> Load:
-        return Load(count, self.topics, self.plan.body_bytes)
+    def _load(self, count: int) -> EventLoad:
+        return EventLoad(count, self.topics, self.plan.body_bytes)
 
-    async def _product(self, load: Load, at_once: int, one_by_one: bool = False) -> Burst:
+    async def _product(self, load: EventLoad, at_once: int, one_by_one: bool = False) -> Burst:
         is_profiled = self.plan.profile is not None and at_once > 1 and not one_by_one
         burst = await self._drill(self.publisher, self.subscriber, load, is_profiled).run(
-            load, Publish(at_once), one_by_one
+            load, PublishOrder(at_once), one_by_one
         )
         self.lost.append(burst.lost)
         return burst
 
-    async def _bare(self, load: Load) -> Burst:
-        return await self._drill(self.sender, self.receiver, load).run(load, Publish(load.count))
+    async def _bare(self, load: EventLoad) -> Burst:
+        return await self._drill(self.sender, self.receiver, load).run(load, PublishOrder(load.count))
 
-    def _drill(self, publisher: Worker, taker: Worker, load: Load, is_profiled: bool = False) -> Drill:
-        return Drill(publisher, ((taker, load.count),), self.plan.silence_s, is_profiled=is_profiled)
+    def _drill(self, publisher: Worker, consumer: Worker, load: EventLoad, is_profiled: bool = False) -> Drill:
+        return Drill(publisher, ((consumer, load.count),), self.plan.silence_s, is_profiled=is_profiled)
 
     async def _ages_ns(self) -> list[int]:
         """How old events were when the application had them, published one by one at a low rate."""
-        count, taken = self.plan.timed_events, Taken(0, 0, 0)
-        await self.publisher.tell(Prepare(self._load(count)))
+        count, consumed = self.plan.timed_events, Consumed(0, 0, 0)
+        await self.publisher.tell(PrepareOrder(self._load(count)))
 
-        async def take() -> None:
-            nonlocal taken
-            taken = await self.subscriber.ask(Take(count, self.plan.silence_s, one_by_one=True, is_timed=True), Taken)
+        async def consume() -> None:
+            nonlocal consumed
+            consumed = await self.subscriber.ask(
+                ConsumeOrder(count, self.plan.silence_s, one_by_one=True, is_timed=True), Consumed
+            )
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(take)
-            await self.publisher.ask(Publish(1, self.plan.rate_per_s), Published)
-        self.lost.append(count - taken.count)
-        return taken.ages_ns
+            nursery.start_soon(consume)
+            await self.publisher.ask(PublishOrder(1, self.plan.rate_per_s), Published)
+        self.lost.append(count - consumed.count)
+        return consumed.ages_ns
 
     async def _round_trips_ns(self) -> list[int]:
         """How long the bare stream needs there and back, at the same rate."""
         count = self.plan.timed_events
-        await self.sender.tell(Prepare(self._load(1)))
+        await self.sender.tell(PrepareOrder(self._load(1)))
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.receiver.tell, Echo(count))
-            pinged = await self.sender.ask(Ping(count, self.plan.rate_per_s), Pinged)
+            nursery.start_soon(self.receiver.tell, EchoOrder(count))
+            pinged = await self.sender.ask(PingOrder(count, self.plan.rate_per_s), Pinged)
         return pinged.round_trips_ns

@@ -10,35 +10,36 @@ from pathlib import Path
 
 import trio
 
+from p2psub.api.settings import PeerConfig
+from p2psub.api.status import PeerStatus
+from p2psub.bench.consumer import consume
 from p2psub.bench.content import AT_NS
-from p2psub.bench.obeying import obey_all
 from p2psub.bench.orders import (
-    Answer,
-    AnyOrder,
+    AnyWorkerOrder,
+    ConsumeOrder,
     Done,
-    DumpProfile,
-    Enter,
-    Gather,
-    Look,
-    Picture,
-    Prepare,
-    Profile,
-    Publish,
+    DumpProfileOrder,
+    EnterOrder,
+    GatherOrder,
+    LookOrder,
+    PrepareOrder,
+    ProfileOrder,
     Published,
-    Subscribe,
-    Take,
+    PublishOrder,
+    SubscribeOrder,
+    WorkerAnswer,
+    WorkerStatus,
 )
 from p2psub.bench.profiles import Notes
-from p2psub.bench.taking import take
+from p2psub.bench.worker_loop import run_worker
 from p2psub.model.content import Draft
-from p2psub.runtime.garbage import spare_the_collector
-from p2psub.runtime.host import PeerConfig, open_peer
+from p2psub.runtime.gc_tuning import tune_gc
+from p2psub.runtime.host import open_peer
 from p2psub.runtime.peer import Peer
-from p2psub.runtime.status import PeerStatus
-from p2psub.runtime.subscription import Subscription
+from p2psub.runtime.subscription_stream import SubscriptionStream
 
 
-class ObedientPeer:
+class PeerWorker:
     """Carries out orders; the peer and its subscription live on the stack."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
@@ -47,34 +48,34 @@ class ObedientPeer:
         self._notes = Notes()
         self._drafts: list[Draft] = []
         self._peer: Peer
-        self._subscription: Subscription
+        self._subscription: SubscriptionStream
 
-    async def obey(self, order: AnyOrder) -> Answer:
+    async def carry_out(self, order: AnyWorkerOrder) -> WorkerAnswer:
         """Carry out one order."""
         match order:
-            case Enter():
+            case EnterOrder():
                 await self._enter(order)
-            case Gather(ids):
+            case GatherOrder(ids):
                 await self._peer.wait_status(partial(_is_gathered, set(ids)))
-            case Subscribe():
+            case SubscribeOrder():
                 await self._subscribe(order)
-            case Prepare(load):
+            case PrepareOrder(load):
                 self._drafts = load.drafts(time.monotonic_ns())
-            case Publish():
+            case PublishOrder():
                 return await self._publish(order)
-            case Take():
-                return await take(self._subscription, order)
-            case Look():
-                return self._picture()
-            case Profile(is_on):
+            case ConsumeOrder():
+                return await consume(self._subscription, order)
+            case LookOrder():
+                return self._status()
+            case ProfileOrder(is_on):
                 self._notes.switch(is_on)
-            case DumpProfile(path):
+            case DumpProfileOrder(path):
                 self._notes.dump(Path(path))
             case _:
                 raise AssertionError(f"a peer does not {order}")
         return Done()
 
-    async def _enter(self, order: Enter) -> None:
+    async def _enter(self, order: EnterOrder) -> None:
         config = PeerConfig(
             Path(order.data),
             order.bootstrap,
@@ -87,15 +88,15 @@ class ObedientPeer:
         self._peer = await self._stack.enter_async_context(open_peer(config))
         await self._stack.enter_async_context(self._subscribing)
         await self._peer.wait_ready()
-        spare_the_collector()
+        tune_gc()
 
-    async def _subscribe(self, order: Subscribe) -> None:
+    async def _subscribe(self, order: SubscribeOrder) -> None:
         await self._subscribing.aclose()
         subscribing = self._peer.subscribe(order.filter, window=order.window)
         self._subscription = await self._subscribing.enter_async_context(subscribing)
         await self._subscription.wait_stable()
 
-    async def _publish(self, order: Publish) -> Published:
+    async def _publish(self, order: PublishOrder) -> Published:
         drafts, began_ns = self._drafts, time.monotonic_ns()
         if order.at_once > 1:
             for first in range(0, len(drafts), order.at_once):
@@ -113,9 +114,9 @@ class ObedientPeer:
                 attributes = {**attributes, AT_NS: time.monotonic_ns()}
             await self._peer.publish(attributes, topic=draft.topic, body=draft.body, guarantee=draft.guarantee)
 
-    def _picture(self) -> Picture:
+    def _status(self) -> WorkerStatus:
         status = self._peer.status()
-        return Picture(
+        return WorkerStatus(
             time.process_time_ns() // 1000,
             status.node.id.hex(),
             sum(link.bytes_out for link in status.links),
@@ -127,9 +128,9 @@ def _is_gathered(ids: set[str], status: PeerStatus) -> bool:
 
 
 async def main() -> None:
-    """Obey until stdin ends."""
+    """Carry out orders until stdin ends."""
     async with AsyncExitStack() as stack:
-        await obey_all(ObedientPeer(stack).obey)
+        await run_worker(PeerWorker(stack).carry_out)
 
 
 if __name__ == "__main__":

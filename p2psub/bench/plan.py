@@ -37,7 +37,7 @@ class Owner(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BenchPlan:
     """What both benchmarks have in common."""
 
     events: int
@@ -68,7 +68,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkPlan(Plan):
+class LinkPlan(BenchPlan):
     """One publisher, one subscriber."""
 
     events: int = 20_000
@@ -81,7 +81,7 @@ class LinkPlan(Plan):
     effectively_once_events: int = 2_000
 
     def __post_init__(self) -> None:
-        Plan.__post_init__(self)
+        BenchPlan.__post_init__(self)
         for name in ("bare_times", "effectively_once_events"):
             if getattr(self, name) < 1:
                 raise ConfigError(name, "use 1 or more")
@@ -95,7 +95,7 @@ class LinkPlan(Plan):
 
 
 @dataclass(frozen=True, slots=True)
-class FilteredPlan(Plan):
+class FilteredPlan(BenchPlan):
     """One publisher, and subscribers that each want 1 %."""
 
     events: int = 40_000
@@ -108,6 +108,6 @@ class FilteredPlan(Plan):
     """Filters name no topic, so that every event must be looked up among the wildcards too."""
 
     def __post_init__(self) -> None:
-        Plan.__post_init__(self)
+        BenchPlan.__post_init__(self)
         if not 1 <= self.subscribers <= SUBSCRIBERS_MAX:
             raise ConfigError("subscribers", f"use 1 to {SUBSCRIBERS_MAX}")

@@ -10,20 +10,20 @@ from typing import TypeVar
 
 import msgspec
 
+from p2psub.api.settings import PeerConfig
 from p2psub.bench.bursts import middle
-from p2psub.bench.content import Load
-from p2psub.bench.plan import Owner, Plan
-from p2psub.bench.stream import event_bytes
+from p2psub.bench.content import EventLoad
+from p2psub.bench.event_stream import event_bytes
+from p2psub.bench.plan import BenchPlan, Owner
+from p2psub.compiled import is_compiled
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import ID_BYTES, NodeId, Place
 from p2psub.model.seals import BATCH_MAX
-from p2psub.runtime.compiled import is_compiled
-from p2psub.runtime.host import PeerConfig
 
 R = TypeVar("R", bound="LinkRound | FilteredRound")
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class BenchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Under which conditions figures were found."""
 
     guarantee: Guarantee
@@ -80,7 +80,7 @@ class LinkReport(LinkRound, frozen=True, kw_only=True):
     effectively_once_cpu_us_per_event: float
     """Of all four peers together."""
     lost: int
-    settings: Settings
+    settings: BenchSettings
     rounds: tuple[LinkRound, ...]
     effectively_once_rounds: tuple[float, ...]
 
@@ -105,16 +105,16 @@ class FilteredReport(FilteredRound, frozen=True, kw_only=True):
     published: int
     delivered: int
     lost: int
-    settings: Settings
+    settings: BenchSettings
     rounds: tuple[FilteredRound, ...]
 
 
-def settings_of(plan: Plan, guarantee: Guarantee) -> Settings:
+def settings_of(plan: BenchPlan, guarantee: Guarantee) -> BenchSettings:
     """The conditions of a run that begins now."""
-    (first,) = Load(1, ("quotes/1",), plan.body_bytes, guarantee).events(NodeId(Place(bytes(ID_BYTES))), 1 << 40)
+    (first,) = EventLoad(1, ("quotes/1",), plan.body_bytes, guarantee).events(NodeId(Place(bytes(ID_BYTES))), 1 << 40)
     last = msgspec.structs.replace(first, id=first.id._replace(sequence=plan.events))
     traced = PeerConfig(Path()).node.pubsub.at_most_once_trace_every
-    return Settings(
+    return BenchSettings(
         guarantee=guarantee,
         traces=plan.traces,
         at_most_once_traced=f"1 of {traced}" if plan.traces else "none",

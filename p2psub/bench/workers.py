@@ -12,13 +12,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 import trio
 
-from p2psub.bench.orders import Answer, Done, DumpProfile, Look, Order, Picture, encode_line
+from p2psub.bench.orders import Done, DumpProfileOrder, LookOrder, WorkerAnswer, WorkerOrder, WorkerStatus, encode_line
 from p2psub.demo.leash import leashed
 from p2psub.errors import P2psubError
 
 LOG_TAIL_LINES: Final = 20
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=WorkerAnswer)
 
 
 class WorkerEnded(P2psubError):
@@ -37,7 +37,7 @@ class Worker:
         self._log = log
         self._heard = b""
 
-    async def ask(self, order: Order, kind: type[A]) -> A:
+    async def ask(self, order: WorkerOrder, kind: type[A]) -> A:
         """What it answers; WorkerEnded, with the end of its log, if it does not."""
         try:
             await self._orders.send_all(encode_line(order))
@@ -45,13 +45,13 @@ class Worker:
             raise self._ended() from error
         return msgspec.json.decode(await self._line(), type=kind)
 
-    async def tell(self, order: Order) -> None:
+    async def tell(self, order: WorkerOrder) -> None:
         """Return when it is carried out."""
         await self.ask(order, Done)
 
-    async def look(self) -> Picture:
+    async def look(self) -> WorkerStatus:
         """How it is."""
-        return await self.ask(Look(), Picture)
+        return await self.ask(LookOrder(), WorkerStatus)
 
     async def _line(self) -> bytes:
         while b"\n" not in self._heard:
@@ -114,4 +114,4 @@ async def dump_profiles(directory: Path | None, title: str, workers: Sequence[Wo
     """Have each write where its time went to TITLE-NAME.txt in a directory, if one is given."""
     if directory is not None:
         for worker in workers:
-            await worker.tell(DumpProfile(str(directory / f"{title}-{worker.name}")))
+            await worker.tell(DumpProfileOrder(str(directory / f"{title}-{worker.name}")))

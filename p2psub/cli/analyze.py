@@ -13,11 +13,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from p2psub.cli.endpoint import BadUsage, check_directories
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import ended_by_signal
+from p2psub.cli.progress import spark_progress
 from p2psub.cli.spark_extra import need_spark
-from p2psub.cli.telling import told
-from p2psub.cli.whereabouts import BadUsage, check_directories
 
 if TYPE_CHECKING:
     from p2psub.analysis.job import Orders, Results
@@ -59,7 +59,7 @@ def analyze(
         need_spark()
         _check(directories, d_diff, follow, every=every, for_s=for_s, once=once, out=out, rematch=rematch)
         if follow:
-            from p2psub.cli.following import follow_traces  # noqa: PLC0415, Spark is loaded only if wanted
+            from p2psub.cli.live_figures import follow_traces  # noqa: PLC0415, Spark is loaded only if wanted
 
             follow_traces(directories, master, as_json=as_json, every_s=every, for_s=0.0 if once else for_s)
             return
@@ -116,7 +116,7 @@ def _run(orders: Orders, master: str) -> Results:
         make_out(orders.out)
     with (
         ended_by_signal(),
-        told() as tell,
+        spark_progress() as tell,
         spark_session(master, quick=is_small(sources)) as spark,
         ended_by_signal(),
     ):

@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from p2psub.api.errors import BadContent
+from p2psub.api.values import moment_from_text, value_to_json
 from p2psub.model.content import Moment, Value
-from p2psub.runtime.refusals import BadContent
-from p2psub.runtime.values import moment_from_text, value_to_json
 
 SYNTAX: Final = (
     "Values: 12.5, 3, true, text; '42' or \"a b\" is text in quotes; @2026-01-31T12:00:00Z a date; {red,7} a set. "

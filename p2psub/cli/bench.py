@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.bench.plan import FilteredPlan, LinkPlan, Owner, Plan
+from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Owner
 from p2psub.cli.bench_analyze import bench_analyze
 from p2psub.cli.bench_tables import filtered_table, link_table
 from p2psub.cli.exits import explained
@@ -27,11 +27,11 @@ from p2psub.model.content import Guarantee
 
 if TYPE_CHECKING:
     from p2psub.bench.report import FilteredReport, LinkReport
-    from p2psub.demo.stages import Teller
+    from p2psub.demo.stages import ProgressReporter
 
 EXIT_LOST = 3
 
-P = TypeVar("P", bound=Plan)
+P = TypeVar("P", bound=BenchPlan)
 R = TypeVar("R", "LinkReport", "FilteredReport")
 
 app = typer.Typer(
@@ -94,7 +94,7 @@ def link(plan: LinkPlan, as_json: bool) -> None:
     """One publisher to one subscriber, beside a bare trio TLS stream that carries the same events in the same run."""
     from p2psub.bench.link import bench_link  # noqa: PLC0415, `--help` must be quick
 
-    _say(_measure(plan, lambda directory, teller: bench_link(plan, directory, teller)), as_json, link_table)
+    _say(_measure(plan, lambda directory, reporter: bench_link(plan, directory, reporter)), as_json, link_table)
 
 
 @app.command()
@@ -103,20 +103,20 @@ def filtered(plan: FilteredPlan, as_json: bool) -> None:
     """One publisher to many subscribers whose content filters match 1 % each: what one published event costs."""
     from p2psub.bench.filtered import bench_filtered  # noqa: PLC0415
 
-    _say(_measure(plan, lambda directory, teller: bench_filtered(plan, directory, teller)), as_json, filtered_table)
+    _say(_measure(plan, lambda directory, reporter: bench_filtered(plan, directory, reporter)), as_json, filtered_table)
 
 
-def _measure(plan: Plan, bench: Callable[[Path, Teller], Awaitable[R]]) -> R:
+def _measure(plan: BenchPlan, bench: Callable[[Path, ProgressReporter], Awaitable[R]]) -> R:
     """Run in a directory that is gone afterwards, and tell how far it has come."""
-    from p2psub.demo.telling import telling  # noqa: PLC0415
+    from p2psub.demo.progress import open_reporter  # noqa: PLC0415
 
     if plan.profile is not None:
         plan.profile.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="p2psub-bench-") as directory,
-        telling(Console(stderr=True), time.monotonic) as teller,
+        open_reporter(Console(stderr=True), time.monotonic) as reporter,
     ):
-        return run_interruptible(lambda: bench(Path(directory), teller))
+        return run_interruptible(lambda: bench(Path(directory), reporter))
 
 
 def _say(report: R, as_json: bool, table: Callable[[R], Table]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from p2psub.bench.report import FilteredReport, LinkReport, Settings
+    from p2psub.bench.report import BenchSettings, FilteredReport, LinkReport
 
 Rows = list[tuple[str, str]]
 
@@ -65,7 +65,7 @@ def filtered_table(report: FilteredReport) -> Table:
     return _table(f"one publisher to {report.subscribers} subscribers that want 1 % each", rows, report.settings)
 
 
-def _table(title: str, rows: Rows, settings: Settings) -> Table:
+def _table(title: str, rows: Rows, settings: BenchSettings) -> Table:
     table = Table(title=title, show_header=False)
     for name, value in rows:
         table.add_row(name, value)
@@ -75,7 +75,7 @@ def _table(title: str, rows: Rows, settings: Settings) -> Table:
     return table
 
 
-def _settings_rows(settings: Settings) -> Rows:
+def _settings_rows(settings: BenchSettings) -> Rows:
     traces = f"on, {settings.at_most_once_traced} at_most_once events one by one" if settings.traces else "off"
     burst = f"{settings.events:,} events of {settings.event_bytes} bytes, {settings.at_once:,} in a call"
     python = f"Python {settings.python}, {'compiled' if settings.compiled else 'not compiled'}"

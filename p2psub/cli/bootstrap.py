@@ -43,7 +43,7 @@ def serve(
     config: Annotated[Path | None, typer.Option(envvar="P2PSUB_CONFIG", help=CONFIG_HELP)] = None,
     data: Annotated[Path | None, typer.Option(help=help_of("bootstrap.data"))] = None,
     listen: Annotated[str | None, typer.Option(help=help_of("bootstrap.listen"))] = None,
-    advertise: Annotated[str | None, typer.Option(help=help_of("bootstrap.advertise"))] = None,
+    public_address: Annotated[str | None, typer.Option(help=help_of("bootstrap.public_address"))] = None,
     overlay: Annotated[str | None, typer.Option(help=help_of("bootstrap.overlay"))] = None,
     as_json: AsJson = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log who is refused, and why.")] = False,
@@ -53,7 +53,7 @@ def serve(
         return
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
     with explained(as_json):
-        options = {"data": data, "listen": listen, "advertise": advertise, "overlay": overlay}
+        options = {"data": data, "listen": listen, "public_address": public_address, "overlay": overlay}
         chosen = service_config(config, options)
         import trio  # noqa: PLC0415, `--help` must be quick
 

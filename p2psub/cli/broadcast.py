@@ -18,7 +18,7 @@ from rich.table import Table
 
 from p2psub.cli.exits import explained
 from p2psub.cli.ranges import read_seeds, read_sizes
-from p2psub.cli.sweeping import Master, OnSpark, check_spark, over_spark, progress_of
+from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress_of
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:

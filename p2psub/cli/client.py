@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from p2psub.cli.whereabouts import BadUsage, NoPeer, Whereabouts
-from p2psub.runtime.control.bodies import (
-    NDJSON,
-    AdvertiseRequest,
-    OutcomeSay,
-    Problem,
-    ProblemSay,
-    PublishRequest,
-    StreamLine,
-    SubscribeRequest,
-)
-from p2psub.runtime.control.pages import (
+from p2psub.api.errors import Refusal
+from p2psub.api.pages import (
     AdvertisementsPage,
     CubePage,
     QueuesPage,
@@ -29,7 +19,9 @@ from p2psub.runtime.control.pages import (
     StatusPage,
     SubscriptionsPage,
 )
-from p2psub.runtime.refusals import Refusal
+from p2psub.api.problems import Problem, ProblemResponse
+from p2psub.api.schemas import NDJSON, AdvertiseRequest, PublishRequest, PublishResponse, StreamLine, SubscribeRequest
+from p2psub.cli.endpoint import BadUsage, Endpoint, NoPeer
 
 if TYPE_CHECKING:
     import httpx
@@ -64,7 +56,7 @@ class _AnswerLine(msgspec.Struct, frozen=True, kw_only=True):
 class ControlClient:
     """Asks one peer. May be used from several threads."""
 
-    def __init__(self, where: Whereabouts) -> None:
+    def __init__(self, where: Endpoint) -> None:
         import httpx  # noqa: PLC0415, it takes long to import, and most commands need no peer
 
         self._where = where
@@ -107,14 +99,14 @@ class ControlClient:
     def advertisements(self) -> AdvertisementsPage:
         return self._look("/adsz", AdvertisementsPage)
 
-    def publish(self, ask: PublishRequest) -> OutcomeSay:
+    def publish(self, request: PublishRequest) -> PublishResponse:
         """Publish one event; returns when the overlay is responsible for it."""
-        content = msgspec.json.encode(ask)
+        content = msgspec.json.encode(request)
         with self._reaching():
             answer = self._http.post("/v1/publish", content=content, timeout=None)
-        return msgspec.json.decode(_sound(answer), type=OutcomeSay)
+        return msgspec.json.decode(_sound(answer), type=PublishResponse)
 
-    def publish_lines(self, lines: Iterable[bytes]) -> Iterator[OutcomeSay | Problem]:
+    def publish_lines(self, lines: Iterable[bytes]) -> Iterator[PublishResponse | Problem]:
         """Publish lines of JSON; yields what became of each, in their order."""
         content, headers = b"\n".join(lines), {"Content-Type": NDJSON}
         with (
@@ -126,18 +118,18 @@ class ControlClient:
                 _sound(answer)
             for line in split_lines(answer.iter_bytes()):
                 said = msgspec.json.decode(line, type=_AnswerLine)
-                yield said.error or OutcomeSay(event=said.event, copies=said.copies, matched=said.matched)
+                yield said.error or PublishResponse(event=said.event, copies=said.copies, matched=said.matched)
 
     @contextmanager
-    def hold(self, ask: SubscribeRequest | AdvertiseRequest) -> Iterator[Held]:
+    def hold(self, request: SubscribeRequest | AdvertiseRequest) -> Iterator[LineStream]:
         """Hold a subscription, or an advertisement, while the block runs."""
-        path = "/v1/subscriptions" if isinstance(ask, SubscribeRequest) else "/v1/advertisements"
-        content = msgspec.json.encode(ask)
+        path = "/v1/subscriptions" if isinstance(request, SubscribeRequest) else "/v1/advertisements"
+        content = msgspec.json.encode(request)
         with self._reaching(), self._http.stream("POST", path, content=content, timeout=None) as answer:
             if answer.is_error:
                 answer.read()
                 _sound(answer)
-            yield Held(answer)
+            yield LineStream(answer)
 
     def _look(self, path: str, kind: type[Page]) -> Page:
         with self._reaching():
@@ -164,7 +156,7 @@ class ControlClient:
             raise NoPeer("the peer has gone away", self._where.remedy) from error
 
 
-class Held:
+class LineStream:
     """A subscription that is being read, or an advertisement."""
 
     def __init__(self, answer: httpx.Response) -> None:
@@ -187,7 +179,7 @@ def _sound(answer: httpx.Response) -> bytes:
     if not answer.is_error:
         return answer.content
     try:
-        problem = msgspec.json.decode(answer.content, type=ProblemSay).error
+        problem = msgspec.json.decode(answer.content, type=ProblemResponse).error
     except msgspec.DecodeError:
         advice = "see whether another program has taken the peer's port"
         problem = Problem(reason="unknown", message=f"the answer is {answer.status_code}", advice=advice)

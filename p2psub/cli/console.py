@@ -8,9 +8,9 @@ from pathlib import Path
 import typer
 
 from p2psub.cli.client import ControlClient
+from p2psub.cli.endpoint import find_peer
 from p2psub.cli.exits import EXIT_REFUSED, explained
 from p2psub.cli.options import Data
-from p2psub.cli.whereabouts import find_peer
 
 
 def console(data: Data = None) -> None:

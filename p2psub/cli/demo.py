@@ -16,8 +16,8 @@ from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
 
 if TYPE_CHECKING:
-    from p2psub.demo.plan import Plan
-    from p2psub.demo.report import Report
+    from p2psub.demo.plan import DemoPlan
+    from p2psub.demo.report import DemoReport
 
 EXIT_BROKEN = 3
 
@@ -47,9 +47,9 @@ def demo(
     Exit codes: 0 nothing was, 1 it did not come to that, 3 something was, or an audit of the traces fails.
     """
     with explained(as_json):
-        from p2psub.demo.plan import Plan  # noqa: PLC0415, `--help` must be quick
+        from p2psub.demo.plan import DemoPlan  # noqa: PLC0415, `--help` must be quick
 
-        plan = Plan(
+        plan = DemoPlan(
             peers=peers,
             clusters=clusters,
             publishers=publishers,
@@ -71,27 +71,27 @@ def demo(
         raise typer.Exit(EXIT_BROKEN)
 
 
-def _run_in(data: Path | None, plan: Plan, keep: bool) -> Report:
+def _run_in(data: Path | None, plan: DemoPlan, keep: bool) -> DemoReport:
     """Run, and leave of the files what is wanted: the traces of a run that went well, all of one that did not."""
-    from p2psub.demo.rooms import Rooms  # noqa: PLC0415
+    from p2psub.demo.directories import RunDirectories  # noqa: PLC0415
+    from p2psub.demo.progress import open_reporter  # noqa: PLC0415
     from p2psub.demo.story import run_demo  # noqa: PLC0415
-    from p2psub.demo.telling import telling  # noqa: PLC0415
 
-    rooms = Rooms.make(data)
+    directories = RunDirectories.make(data)
     try:
-        with telling(Console(stderr=True), time.monotonic) as teller:
-            teller.note(f"everything is in {rooms.root}")
-            report = run_interruptible(lambda: run_demo(plan, rooms, teller))
+        with open_reporter(Console(stderr=True), time.monotonic) as reporter:
+            reporter.note(f"everything is in {directories.root}")
+            report = run_interruptible(lambda: run_demo(plan, directories, reporter))
     except typer.Exit:
         if not keep:
-            rooms.leave_nothing()
+            directories.leave_nothing()
         raise
     if report.is_sound and not keep:
-        rooms.leave_traces()
+        directories.leave_traces()
     return report
 
 
-def report_table(report: Report) -> Table:
+def report_table(report: DemoReport) -> Table:
     """The report for people."""
     table = Table(title="what came of it", show_header=False)
     for name, value in _rows(report):
@@ -99,7 +99,7 @@ def report_table(report: Report) -> Table:
     return table
 
 
-def _rows(report: Report) -> list[tuple[str, str]]:
+def _rows(report: DemoReport) -> list[tuple[str, str]]:
     killed = ", ".join(
         f"{victim.name} ({victim.role.replace('_', '-')} of {victim.cluster})" for victim in report.killed
     )

@@ -11,12 +11,11 @@ from typing import Final
 import msgspec
 import typer
 
+from p2psub.api.errors import BadContent, TooLarge
+from p2psub.api.problems import Problem, ProblemResponse, problem_of
 from p2psub.cli.client import PeerRefused
-from p2psub.cli.whereabouts import BadUsage, NoPeer
+from p2psub.cli.endpoint import BadUsage, NoPeer
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import Problem, ProblemSay
-from p2psub.runtime.control.wording import problem_of
-from p2psub.runtime.refusals import BadContent, TooLarge
 
 EXIT_REFUSED: Final = 1
 EXIT_BAD_INPUT: Final = 2
@@ -50,7 +49,7 @@ def explained(as_json: bool = False) -> Iterator[None]:
 def _say(error: P2psubError, as_json: bool) -> None:
     problem = problem_in(error)
     if as_json:
-        print(json.dumps(msgspec.to_builtins(ProblemSay(problem))), flush=True)
+        print(json.dumps(msgspec.to_builtins(ProblemResponse(problem))), flush=True)
     else:
         print(f"p2psub: {problem_text(problem)}", file=sys.stderr)
 

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from p2psub.api.errors import BadContent, Refusal
+from p2psub.api.values import moment_from_text, value_from_json, values_from_json
 from p2psub.matching.language import FilterError, parse_filter, print_filter
 from p2psub.matching.linear import matches
 from p2psub.matching.literals import write
@@ -18,8 +20,6 @@ from p2psub.matching.predicates import content_of
 from p2psub.matching.printing import print_predicate
 from p2psub.model.content import TOPIC, Event, Filter, Moment, Operator, Predicate, pinned_topics
 from p2psub.model.ids import EventId, NodeId, Place
-from p2psub.runtime.refusals import BadContent, Refusal
-from p2psub.runtime.values import moment_from_text, value_from_json, values_from_json
 
 EXIT_BAD_FILTER = 2
 
@@ -28,7 +28,7 @@ _NOBODY = EventId(NodeId(Place(bytes(20))), 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FilterFinding:
     """What there is to say of a filter; `matches` and `why` (conjunction by conjunction) only with an event."""
 
     normal_form: str
@@ -52,7 +52,7 @@ def check_filter(
     except (FilterError, Refusal) as error:
         _complain(error, as_json)
         raise typer.Exit(EXIT_BAD_FILTER) from error
-    found = Finding(
+    found = FilterFinding(
         normal_form=print_filter(wanted),
         key=list(pinned_topics(wanted)),
         cost=_cost(wanted),
@@ -137,7 +137,7 @@ def _complain(error: FilterError | Refusal, as_json: bool) -> None:
         print(json.dumps({"ok": False, "error": {"position": None, "message": error.message, "hint": error.advice}}))
 
 
-def _print(found: Finding) -> None:
+def _print(found: FilterFinding) -> None:
     print(f"normal form  {found.normal_form}")
     print(f"key          {', '.join(map(repr, found.key)) or 'a wildcard shard: it pins no topic'}")
     costs = "predicates: {predicates}, conjunctions: {conjunctions}, scans of text: {scans}, bytes: {bytes}"

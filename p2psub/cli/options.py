@@ -10,7 +10,8 @@ import typer
 Data = Annotated[
     Path | None,
     typer.Option(
-        "--data", help="Data directory of the running peer (else P2PSUB_CONTROL and P2PSUB_TOKEN, else P2PSUB_DATA)."
+        "--data",
+        help="Data directory of the running peer (else P2PSUB_CONTROL and P2PSUB_CONTROL_TOKEN, else P2PSUB_DATA).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from p2psub.api.settings import PeerConfig
 from p2psub.cli.exits import explained
 from p2psub.cli.settings import CONFIG_HELP, help_of
 from p2psub.cli.settings_file import peer_config
-from p2psub.runtime.settings import PeerConfig
 
 if TYPE_CHECKING:
+    from p2psub.api.status import PeerStatus
     from p2psub.runtime.peer import Peer
-    from p2psub.runtime.status import PeerStatus
 
 
 def peer(
@@ -29,7 +29,7 @@ def peer(
     bootstrap: Annotated[str | None, typer.Option(help=help_of("peer.bootstrap"))] = None,
     token: Annotated[str | None, typer.Option(help=help_of("peer.token"))] = None,
     listen: Annotated[str | None, typer.Option(help=help_of("peer.listen"))] = None,
-    advertise: Annotated[str | None, typer.Option(help=help_of("peer.advertise"))] = None,
+    public_address: Annotated[str | None, typer.Option(help=help_of("peer.public_address"))] = None,
     name: Annotated[str | None, typer.Option(help=help_of("peer.name"))] = None,
     cluster: Annotated[str | None, typer.Option(help=help_of("peer.cluster"))] = None,
     super_node: Annotated[
@@ -42,7 +42,7 @@ def peer(
 ) -> None:
     """Run a peer: enrol, join a cluster, serve.
 
-    It prints how far it has come and what it waits for. Ctrl-C or SIGTERM end it in good order. The second time you
+    It prints how far it has come and what it waits for. Ctrl-C or SIGTERM end it gracefully. The second time you
     start it with the same data directory it needs neither bootstrap nor token.
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
@@ -54,7 +54,7 @@ def peer(
                 "bootstrap": bootstrap,
                 "token": token,
                 "listen": listen,
-                "advertise": advertise,
+                "public_address": public_address,
                 "name": name,
                 "cluster": cluster,
                 "super_node": super_node,
@@ -71,7 +71,7 @@ async def _run(config: PeerConfig, as_json: bool) -> None:
     import trio  # noqa: PLC0415
 
     from p2psub.runtime.control.server import serve_control  # noqa: PLC0415
-    from p2psub.runtime.garbage import spare_the_collector  # noqa: PLC0415
+    from p2psub.runtime.gc_tuning import tune_gc  # noqa: PLC0415
     from p2psub.runtime.host import open_peer  # noqa: PLC0415
 
     # Before signals are for leaving: whoever waits for a bootstrap that does not answer can end that at once.
@@ -79,7 +79,7 @@ async def _run(config: PeerConfig, as_json: bool) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with open_peer(config) as peer_, trio.open_nursery() as nursery:
             url = await nursery.start(serve_control, peer_, config.data, config.control_port)
-            spare_the_collector()
+            tune_gc()
             nursery.start_soon(_tell_stages, peer_, as_json, url)
             async for _ in signals:
                 break
@@ -88,7 +88,7 @@ async def _run(config: PeerConfig, as_json: bool) -> None:
 
 
 async def _enrol(config: PeerConfig) -> None:
-    from p2psub.runtime.identifying import identify  # noqa: PLC0415
+    from p2psub.runtime.node_identity import identify  # noqa: PLC0415
     from p2psub.runtime.state import State  # noqa: PLC0415
 
     state = State(config.data)

@@ -13,27 +13,26 @@ from typing import Annotated, Final, cast
 import msgspec
 import typer
 
-from p2psub.cli.assignments import SYNTAX, read_assignments
-from p2psub.cli.client import ControlClient, Held, PeerRefused
-from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
-from p2psub.cli.options import AsJson, Data
-from p2psub.cli.showing import event_text, gap_text, outcome_text, verdict_text
-from p2psub.cli.whereabouts import BadUsage, NoPeer, find_peer
-from p2psub.model.content import Draft, Guarantee
-from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import (
-    ASK_BYTES_MAX,
+from p2psub.api.errors import TooLarge
+from p2psub.api.problems import Problem, ProblemResponse
+from p2psub.api.schemas import (
+    REQUEST_BYTES_MAX,
     AdvertiseRequest,
-    Problem,
-    ProblemSay,
     PublishRequest,
     StreamLine,
     SubscribeRequest,
-    ask_of,
+    request_of,
 )
-from p2psub.runtime.drafts import check_draft
-from p2psub.runtime.refusals import TooLarge
-from p2psub.runtime.values import Json, values_to_json
+from p2psub.api.validation import check_draft
+from p2psub.api.values import Json, values_to_json
+from p2psub.cli.assignments import SYNTAX, read_assignments
+from p2psub.cli.client import ControlClient, LineStream, PeerRefused
+from p2psub.cli.endpoint import BadUsage, NoPeer, find_peer
+from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
+from p2psub.cli.options import AsJson, Data
+from p2psub.cli.texts import event_text, gap_text, outcome_text, verdict_text
+from p2psub.model.content import Draft, Guarantee
+from p2psub.model.outcomes import VerdictStatus
 
 Params = Annotated[
     list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)
@@ -70,13 +69,13 @@ def pub(
             if not is_sound:
                 raise typer.Exit(EXIT_REFUSED)
             return
-        ask = _read_ask(topic, assignments or [], body, body_file, retain, guarantee)
+        request = _read_request(topic, assignments or [], body, body_file, retain, guarantee)
         with ControlClient(find_peer(data)) as client:
-            outcome = client.publish(ask)
+            outcome = client.publish(request)
         _print(msgspec.to_builtins(outcome) if as_json else outcome_text(outcome))
 
 
-def _read_ask(
+def _read_request(
     topic: str, assignments: list[str], body: str | None, file: Path | None, retain_s: float, guarantee: Guarantee
 ) -> PublishRequest:
     if body is not None and file is not None:
@@ -89,7 +88,7 @@ def _read_ask(
             raise BadUsage(f"cannot read {file}: {error.strerror}", "name a file that is there") from error
     draft = Draft(topic, read_assignments(assignments), content, retain_s, guarantee)
     check_draft(draft)
-    return ask_of(draft)
+    return request_of(draft)
 
 
 def _publish_stdin(client: ControlClient, as_json: bool) -> bool:
@@ -100,7 +99,7 @@ def _publish_stdin(client: ControlClient, as_json: bool) -> bool:
             number += 1
             is_sound = is_sound and not isinstance(said, Problem)
             if as_json:
-                _print(msgspec.to_builtins(ProblemSay(said) if isinstance(said, Problem) else said))
+                _print(msgspec.to_builtins(ProblemResponse(said) if isinstance(said, Problem) else said))
             elif isinstance(said, Problem):
                 print(f"p2psub: event {number}: {problem_text(said)}", file=sys.stderr)
             else:
@@ -113,8 +112,8 @@ def _batches_of_stdin() -> Iterator[list[bytes]]:
     stdin, rest = cast(io.BufferedReader, sys.stdin.buffer), b""
     while chunk := stdin.read1(CHUNK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > ASK_BYTES_MAX:
-            raise TooLarge(f"a line of stdin has more than {ASK_BYTES_MAX:,} bytes", "give one event a line")
+        if len(rest) > REQUEST_BYTES_MAX:
+            raise TooLarge(f"a line of stdin has more than {REQUEST_BYTES_MAX:,} bytes", "give one event a line")
         if sound := [line for line in lines if line.strip()]:
             yield sound
     if rest.strip():
@@ -145,16 +144,16 @@ def _read_params(params: list[str] | None) -> dict[str, Json]:
     return values_to_json(read_assignments(params or []))
 
 
-def _hold(ask: SubscribeRequest | AdvertiseRequest, data: Path | None, count: int | None, as_json: bool) -> None:
+def _hold(request: SubscribeRequest | AdvertiseRequest, data: Path | None, count: int | None, as_json: bool) -> None:
     """Show what comes until there is enough of it, or a person has."""
     try:
-        with ControlClient(find_peer(data)) as client, client.hold(ask) as lines:
+        with ControlClient(find_peer(data)) as client, client.hold(request) as lines:
             _show_lines(lines, count, as_json)
     except KeyboardInterrupt:
         return
 
 
-def _show_lines(lines: Held, count: int | None, as_json: bool) -> None:
+def _show_lines(lines: LineStream, count: int | None, as_json: bool) -> None:
     events = 0
     for line in lines:
         if line.error is not None:

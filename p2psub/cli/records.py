@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
+from p2psub.api.schemas import event_item
+from p2psub.api.values import id_to_text
 from p2psub.cli.assignments import spell_text
-from p2psub.cli.showing import event_text
+from p2psub.cli.texts import event_text
 from p2psub.matching.printing import print_filter
 from p2psub.model.content import Declaration
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.control.bodies import event_say
-from p2psub.runtime.trace_reading import Arrival, Journey
-from p2psub.runtime.values import id_to_text
+from p2psub.traces.reader import Arrival, Journey
 
 _HEX: Final = 10
 """Digits of a node's name by which people tell peers apart; segments are named by them too."""
@@ -59,7 +59,7 @@ def record_to_json(record: Record) -> dict[str, Any]:
         "standing": record.standing,
         "heartbeat_us": record.heartbeat_us,
         "copies_required": record.copies_required,
-        "published": record.published and msgspec.to_builtins(event_say(record.published)),
+        "published": record.published and msgspec.to_builtins(event_item(record.published)),
         "subscribed": record.subscribed and _declared(record.subscribed),
         "advertised": record.advertised and {**_declared(record.advertised), "rate": record.advertised.rate},
     }
@@ -84,7 +84,7 @@ def record_text(record: Record) -> str:
     head = ("kind", "node", "incarnation", "sequence", "wall_us", "ticks", "digest")
     words = [f"{name}={_shown(value)}" for name, value in said.items() if name not in head]
     if published is not None:
-        words.append(f"content: {event_text(event_say(published))}")
+        words.append(f"content: {event_text(event_item(published))}")
     if declared is not None:
         words += [f"{name}={declared[name]}" for name in ("version", "state", "rate") if name in declared]
         words.append(f"filter: {declared['filter']}")
@@ -104,20 +104,20 @@ def journey_tree(journey: Journey) -> Iterator[str]:
     content = journey.content
     yield f"event {id_to_text(journey.event)}"
     if content is not None:
-        yield f"{event_text(event_say(content))} ({content.guarantee})"
+        yield f"{event_text(event_item(content))} ({content.guarantee})"
     if journey.published is None:
         yield "publish: not in these traces"
     else:
         yield f"publish at {short(journey.published)}, {time_text(zero_us)}"
     branches: list[Branch] = []
     for stored in journey.stored:
-        below: list[Branch] = [(at(kept), []) for kept in journey.kept if _is_nearest(kept, stored, journey.stored)]
+        below: list[Branch] = [(at(copy), []) for copy in journey.copies if _is_nearest(copy, stored, journey.stored)]
         below += [(at(done, f"{done.matched} matches"), []) for done in journey.owners if done.node == stored.node]
         branches.append((at(stored, f"for {stored.matched} subscriptions in {stored.cluster}"), below))
     owners = {stored.node for stored in journey.stored}
     branches += [(at(done, f"{done.matched} matches"), []) for done in journey.owners if done.node not in owners]
     if not journey.stored:
-        branches += [(at(kept), []) for kept in journey.kept]
+        branches += [(at(copy), []) for copy in journey.copies]
     branches += [(at(done, f"{done.copies} copies, {done.matched} matches"), []) for done in journey.acknowledged]
     branches += [_arrival_branch(arrival, at) for arrival in journey.arrivals]
     branches += [(at(other, f"({other.reason})"), []) for other in journey.others]
@@ -132,11 +132,11 @@ def journey_to_json(journey: Journey) -> dict[str, Any]:
 
     return {
         "event": id_to_text(journey.event),
-        "content": journey.content and msgspec.to_builtins(event_say(journey.content)),
+        "content": journey.content and msgspec.to_builtins(event_item(journey.content)),
         "publish": journey.published and record_to_json(journey.published),
         "store": several(journey.stored),
         "match": several([record for record in journey.owners if record.kind is Kind.MATCH]),
-        "copy": several(journey.kept),
+        "copy": several(journey.copies),
         "acknowledge": several(journey.acknowledged),
         "discharge": several([record for record in journey.owners if record.kind is Kind.DISCHARGE]),
         "arrivals": [
@@ -176,9 +176,9 @@ def _arrival_branch(arrival: Arrival, at: Any) -> Branch:
     )
 
 
-def _is_nearest(kept: Record, stored: Record, several: list[Record]) -> bool:
+def _is_nearest(copy: Record, stored: Record, several: list[Record]) -> bool:
     """Whether a copy belongs to this store: to the last one before it, else to the first."""
-    before = [one for one in several if one.stamp <= kept.stamp]
+    before = [one for one in several if one.stamp <= copy.stamp]
     return stored is (before[-1] if before else several[0])
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, get_args, get_type_hints
 import msgspec
 
 from bootstrap.settings import ServiceConfig
-from p2psub.runtime.settings import NODE, PeerConfig
+from p2psub.api.settings import NODE, PeerConfig
 
 NODE_FIELD: Final = "node"
 """Peer and bootstrap go by the same numbers: they have a table of their own."""

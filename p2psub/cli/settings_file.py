@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from bootstrap.settings import ServiceConfig
+from p2psub.api.addresses import split_address
+from p2psub.api.settings import NODE, PeerConfig
+from p2psub.cli.endpoint import BadUsage
 from p2psub.cli.settings import NODE_FIELD, Setting, all_settings, tables
-from p2psub.cli.whereabouts import BadUsage
 from p2psub.config import NodeConfig
 from p2psub.errors import ConfigError, P2psubError
-from p2psub.runtime.addresses import split_address
-from p2psub.runtime.settings import NODE, PeerConfig
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -19,7 +19,7 @@ from p2psub.cli.broadcast import sim_broadcast
 from p2psub.cli.exits import explained
 from p2psub.cli.matching import sim_matching
 from p2psub.cli.ranges import read_seeds
-from p2psub.cli.sweeping import Master, OnSpark, check_spark, over_spark, progress_of
+from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress_of
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:

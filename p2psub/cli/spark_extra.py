@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Final
 
-from p2psub.runtime.refusals import Refusal
+from p2psub.api.errors import Refusal
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "pandas")
 

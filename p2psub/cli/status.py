@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from p2psub.api.pages import CubePage, QueuesPage, RingPage, StatusPage
+from p2psub.api.tables import cube_rows, link_rows, ring_rows
 from p2psub.cli.client import ControlClient
+from p2psub.cli.endpoint import find_peer
 from p2psub.cli.exits import explained
 from p2psub.cli.options import AsJson, Data
-from p2psub.cli.whereabouts import find_peer
-from p2psub.runtime.control.pages import CubePage, QueuesPage, RingPage, StatusPage
-from p2psub.runtime.control.tables import cube_rows, link_rows, ring_rows
 
 CERTIFICATE_WARN_DAYS = 2.0
 """A certificate is renewed daily; one this close to its end was not (design 3)."""

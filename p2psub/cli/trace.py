@@ -9,17 +9,17 @@ from typing import Annotated
 
 import typer
 
+from p2psub.api.errors import Refusal
+from p2psub.api.values import event_id_from_text
+from p2psub.cli.endpoint import check_directories
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import ended_by_signal
+from p2psub.cli.progress import spark_progress
 from p2psub.cli.records import journey_to_json, journey_tree, record_text, record_to_json
 from p2psub.cli.spark_extra import need_spark
-from p2psub.cli.telling import told
-from p2psub.cli.whereabouts import check_directories
 from p2psub.model.records import Kind
-from p2psub.runtime.refusals import Refusal
-from p2psub.runtime.trace_files import SegmentDamaged
-from p2psub.runtime.trace_reading import find_segments, journey_of, merge_traces
-from p2psub.runtime.values import event_id_from_text
+from p2psub.traces.reader import find_segments, journey_of, merge_traces
+from p2psub.traces.segments import SegmentDamaged
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -59,7 +59,7 @@ def compact(
         check_directories(directories)
         find_sources(directories)
         check_out(out)
-        with ended_by_signal(), told() as tell, spark_session(master) as spark, ended_by_signal():
+        with ended_by_signal(), spark_progress() as tell, spark_session(master) as spark, ended_by_signal():
             done = compact_(spark, directories, out, tell)
     if as_json:
         skipped = [{"file": str(path), "reason": reason} for path, reason in done.skipped]

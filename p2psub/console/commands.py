@@ -7,19 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from p2psub.api.schemas import AdvertisedItem, AdvertiseRequest, SubscribeRequest, request_of
+from p2psub.api.tables import advertisement_rows
+from p2psub.api.validation import check_draft
 from p2psub.cli.assignments import SYNTAX, read_assignments, spell_text
-from p2psub.cli.showing import outcome_text, verdict_text
+from p2psub.cli.endpoint import BadUsage
 from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, score_text, status_table
-from p2psub.cli.whereabouts import BadUsage
-from p2psub.console.readers import Reader
-from p2psub.console.session import Session
+from p2psub.cli.texts import outcome_text, verdict_text
+from p2psub.console.session import ConsoleSession
+from p2psub.console.stream_reader import StreamReader
 from p2psub.console.words import split_body, split_words
 from p2psub.model.content import Draft
-from p2psub.runtime.control.bodies import AdvertisedSay, AdvertiseRequest, SubscribeRequest, ask_of
-from p2psub.runtime.control.tables import advertisement_rows
-from p2psub.runtime.drafts import check_draft
 
-Run = Callable[[Session, str], None]
+Run = Callable[[ConsoleSession, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Command:
     more: str = ""
 
 
-def perform(session: Session, line: str) -> None:
+def perform(session: ConsoleSession, line: str) -> None:
     """Do what a line says; P2psubError with advice if it cannot be done."""
     name, _, rest = line.strip().partition(" ")
     if not name or name.startswith("#"):
@@ -51,7 +51,7 @@ def command_named(name: str) -> Command:
     return command
 
 
-def _subscribe(session: Session, rest: str) -> None:
+def _subscribe(session: ConsoleSession, rest: str) -> None:
     replay, wanted = rest.startswith("--replay"), rest.removeprefix("--replay").strip()
     if not wanted:
         raise BadUsage("a filter is missing", "say which events: subscribe topic = 'quotes/ACME' AND price > 10")
@@ -59,12 +59,12 @@ def _subscribe(session: Session, rest: str) -> None:
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 
 
-def _unsubscribe(session: Session, rest: str) -> None:
+def _unsubscribe(session: ConsoleSession, rest: str) -> None:
     for number in _end(session, session.readers, "subscription", rest):
         session.show(f"[{number}] unsubscribed")
 
 
-def _end(session: Session, held: dict[int, Reader], kind: str, rest: str) -> list[int]:
+def _end(session: ConsoleSession, held: dict[int, StreamReader], kind: str, rest: str) -> list[int]:
     """End the one of this number, or all that are held; the numbers of those that were."""
     number = int(rest) if rest.isascii() and rest.isdecimal() else None
     if rest != "all" and number not in held:
@@ -76,32 +76,32 @@ def _end(session: Session, held: dict[int, Reader], kind: str, rest: str) -> lis
     return ended
 
 
-def _advertise(session: Session, rest: str) -> None:
+def _advertise(session: ConsoleSession, rest: str) -> None:
     rate, _, offered = rest.partition(" ")
     advice = "say how many events per second, and which: advertise 50 topic = 'quotes/ACME'"
     if not offered.strip():
         raise BadUsage("rate and filter are needed", advice)
     try:
-        ask = AdvertiseRequest(filter=offered.strip(), rate=float(rate))
+        request = AdvertiseRequest(filter=offered.strip(), rate=float(rate))
     except ValueError as error:
         raise BadUsage(f"{rate!r} is no rate", advice) from error
-    reader = session.hold(ask)
+    reader = session.hold(request)
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 
 
-def _withdraw(session: Session, rest: str) -> None:
+def _withdraw(session: ConsoleSession, rest: str) -> None:
     for number in _end(session, session.offers, "advertisement", rest):
         session.show(f"[{number}] withdrawn")
 
 
-def _advertisements(session: Session, _: str) -> None:
+def _advertisements(session: ConsoleSession, _: str) -> None:
     held = [(reader.verdict, number) for number, reader in session.offers.items()]
-    numbers: dict[object, int] = {said.advertisement: n for said, n in held if isinstance(said, AdvertisedSay)}
+    numbers: dict[object, int] = {said.advertisement: n for said, n in held if isinstance(said, AdvertisedItem)}
     rows = [(numbers.get(row[0]), *row) for row in advertisement_rows(session.client.advertisements())]
     session.show(plain_table("advertisements", ("number", "advertisement", "cluster", "rate", "", "filter"), rows))
 
 
-def _publish(session: Session, rest: str) -> None:
+def _publish(session: ConsoleSession, rest: str) -> None:
     head, body = split_body(rest)
     words = split_words(head)
     if not words:
@@ -109,14 +109,14 @@ def _publish(session: Session, rest: str) -> None:
     topic, *assignments = words
     draft = Draft(topic, read_assignments(assignments), (body or "").encode())
     check_draft(draft)
-    outcome = session.client.publish(ask_of(draft))
+    outcome = session.client.publish(request_of(draft))
     session.remember(topic)
     session.show(outcome_text(outcome))
 
 
-def _subscriptions(session: Session, _: str) -> None:
+def _subscriptions(session: ConsoleSession, _: str) -> None:
     rows = [
-        (reader.number, reader.verdict.status.value, reader.events, reader.missed, reader.ask.filter)
+        (reader.number, reader.verdict.status.value, reader.events, reader.missed, reader.request.filter)
         for reader in list(session.readers.values())
     ]
     session.show(plain_table("subscriptions", ("number", "status", "events", "missed", "filter"), rows))
@@ -125,19 +125,19 @@ def _subscriptions(session: Session, _: str) -> None:
         session.show(f"{others} more at this peer, held by other programs")
 
 
-def _status(session: Session, _: str) -> None:
+def _status(session: ConsoleSession, _: str) -> None:
     session.show(status_table(session.client.status()))
 
 
-def _ring(session: Session, _: str) -> None:
+def _ring(session: ConsoleSession, _: str) -> None:
     session.show(ring_table(session.client.ring()))
 
 
-def _cube(session: Session, _: str) -> None:
+def _cube(session: ConsoleSession, _: str) -> None:
     session.show(cube_table(session.client.cube()))
 
 
-def _candidates(session: Session, _: str) -> None:
+def _candidates(session: ConsoleSession, _: str) -> None:
     page = session.client.status()
     rows = [
         (rank, candidate.id, candidate.address, "this peer" if candidate.id == page.ring.id else "")
@@ -148,13 +148,13 @@ def _candidates(session: Session, _: str) -> None:
     session.show(f"this peer is {page.ring.role.value}, {rank}, with score {score_text(page)}")
 
 
-def _queues(session: Session, _: str) -> None:
+def _queues(session: ConsoleSession, _: str) -> None:
     page = session.client.queues()
     session.show(queues_table(page))
     session.show(links_table(page))
 
 
-def _watch(session: Session, rest: str) -> None:
+def _watch(session: ConsoleSession, rest: str) -> None:
     if rest not in {"on", "off"}:
         state = "on" if session.is_watching else "off"
         raise BadUsage(f"watch is {state}", "write: watch on, or watch off")
@@ -162,7 +162,7 @@ def _watch(session: Session, rest: str) -> None:
     session.show("notifications are shown" if session.is_watching else "notifications are counted, not shown")
 
 
-def _help(session: Session, rest: str) -> None:
+def _help(session: ConsoleSession, rest: str) -> None:
     if not rest:
         rows = [(f"{name} {command.usage}".strip(), command.summary) for name, command in COMMANDS.items()]
         session.show(plain_table("commands", ("", ""), rows))
@@ -176,7 +176,7 @@ def _help(session: Session, rest: str) -> None:
     session.show(f"  example: {command.example}")
 
 
-def _quit(session: Session, _: str) -> None:
+def _quit(session: ConsoleSession, _: str) -> None:
     session.is_over = True
 
 

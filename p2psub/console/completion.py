@@ -10,7 +10,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from p2psub.console.commands import COMMANDS
-from p2psub.console.session import Session
+from p2psub.console.session import ConsoleSession
 
 _TOPIC_IN_FILTER: Final = re.compile(r"topic\s*(?:=|<>|IN\s*\(.*)\s*'(?P<start>[^']*)$", re.IGNORECASE)
 
@@ -18,7 +18,7 @@ _TOPIC_IN_FILTER: Final = re.compile(r"topic\s*(?:=|<>|IN\s*\(.*)\s*'(?P<start>[
 class ConsoleCompleter(Completer):
     """Completes the word before the cursor."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleSession) -> None:
         self._session = session
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:

@@ -5,27 +5,27 @@ from __future__ import annotations
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from p2psub.api.schemas import AdvertiseRequest, StreamLine, SubscribeRequest
 from p2psub.cli.client import ControlClient
 from p2psub.cli.exits import problem_in, problem_text
-from p2psub.cli.showing import event_text, gap_text, verdict_text
-from p2psub.console.readers import Reader
+from p2psub.cli.texts import event_text, gap_text, verdict_text
+from p2psub.console.stream_reader import StreamReader
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import AdvertiseRequest, StreamLine, SubscribeRequest
 
 TOPICS_MAX = 1_000
 """Topics remembered for completion."""
 
 
-class Session:
+class ConsoleSession:
     """One run of the console. Notifications are shown from the threads of their readers."""
 
     def __init__(self, client: ControlClient, console: Console) -> None:
         self.client = client
         self.is_watching = True
         self.is_over = False
-        self.readers: dict[int, Reader] = {}
+        self.readers: dict[int, StreamReader] = {}
         """Subscriptions."""
-        self.offers: dict[int, Reader] = {}
+        self.offers: dict[int, StreamReader] = {}
         """Advertisements; numbered together with the subscriptions."""
         self.topics: dict[str, None] = {}
         self._console = console
@@ -39,16 +39,16 @@ class Session:
         """Say what went wrong and what to do next."""
         self._console.print(Text(problem_text(problem_in(error)), style="red"))
 
-    def hold(self, ask: SubscribeRequest | AdvertiseRequest) -> Reader:
+    def hold(self, request: SubscribeRequest | AdvertiseRequest) -> StreamReader:
         """Hold a subscription, whose notifications are shown from now on, or an advertisement."""
-        reader = Reader(self._numbered + 1, ask, self.client)
+        reader = StreamReader(self._numbered + 1, request, self.client)
         self._numbered += 1
-        held = self.readers if isinstance(ask, SubscribeRequest) else self.offers
+        held = self.readers if isinstance(request, SubscribeRequest) else self.offers
         held[reader.number] = reader
         reader.start(self._told, self._lost)
         return reader
 
-    def end(self, held: dict[int, Reader], number: int) -> None:
+    def end(self, held: dict[int, StreamReader], number: int) -> None:
         """End one that is held, unless its peer went away this very moment."""
         reader = held.pop(number, None)
         if reader is not None:
@@ -65,7 +65,7 @@ class Session:
             for number in list(held):
                 self.end(held, number)
 
-    def _told(self, reader: Reader, line: StreamLine) -> None:
+    def _told(self, reader: StreamReader, line: StreamLine) -> None:
         if line.event is not None:
             self.remember(line.event.topic)
         if line.error is not None:
@@ -77,7 +77,7 @@ class Session:
         elif self.is_watching and line.gap is not None:
             self.show(f"[{reader.number}] {gap_text(line.gap)}")
 
-    def _lost(self, reader: Reader, error: P2psubError) -> None:
+    def _lost(self, reader: StreamReader, error: P2psubError) -> None:
         is_offer = self.offers.pop(reader.number, None) is not None
         self.readers.pop(reader.number, None)
         self.show(f"[{reader.number}] {'advertisement' if is_offer else 'subscription'} lost")

@@ -14,7 +14,7 @@ from rich.console import Console
 from p2psub.cli.client import ControlClient
 from p2psub.console.commands import perform
 from p2psub.console.completion import ConsoleCompleter
-from p2psub.console.session import Session
+from p2psub.console.session import ConsoleSession
 from p2psub.errors import P2psubError
 
 HISTORY_FILE: Final = "console.history"
@@ -24,7 +24,7 @@ def run_prompt(client: ControlClient, data: Path | None) -> None:
     """Ask for commands until the user leaves; notifications appear above what is being typed."""
     page = client.status()
     with patch_stdout(raw=True):
-        session = Session(client, Console())
+        session = ConsoleSession(client, Console())
         prompt: PromptSession[str] = PromptSession(
             history=history_in(data), completer=ConsoleCompleter(session), complete_while_typing=False
         )
@@ -33,7 +33,7 @@ def run_prompt(client: ControlClient, data: Path | None) -> None:
         try:
             while not session.is_over:
                 try:
-                    obey(session, prompt.prompt(f"{page.name}> "))
+                    run_line(session, prompt.prompt(f"{page.name}> "))
                 except KeyboardInterrupt:
                     session.show("left as it is; quit or Ctrl-D leaves the console")
                 except EOFError:
@@ -44,11 +44,11 @@ def run_prompt(client: ControlClient, data: Path | None) -> None:
 
 def run_script(client: ControlClient, lines: Iterable[str], console: Console) -> bool:
     """Obey one line after the other; tells whether all could be done."""
-    session = Session(client, console)
+    session = ConsoleSession(client, console)
     is_sound = True
     try:
         for line in lines:
-            is_sound = obey(session, line) and is_sound
+            is_sound = run_line(session, line) and is_sound
             if session.is_over:
                 break
     finally:
@@ -56,7 +56,7 @@ def run_script(client: ControlClient, lines: Iterable[str], console: Console) ->
     return is_sound
 
 
-def obey(session: Session, line: str) -> bool:
+def run_line(session: ConsoleSession, line: str) -> bool:
     """Do what a line says, or say why not; tells whether it was done."""
     try:
         perform(session, line)

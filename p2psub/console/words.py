@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from p2psub.cli.whereabouts import BadUsage
+from p2psub.cli.endpoint import BadUsage
 
 _QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'[^']*'"""
 _WORD: Final = re.compile(rf"""\s*((?:[^\s"'{{]|{_QUOTED}|\{{(?:[^}}"']|{_QUOTED})*\}})+)(?=\s|$)""")

@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 import trio
 
+from p2psub.demo.directories import RunDirectories
 from p2psub.demo.fleet import COMMAND
 from p2psub.demo.leash import leashed
-from p2psub.demo.rooms import Rooms
 from p2psub.demo.stages import Stages, patient
 from p2psub.errors import P2psubError
 
@@ -20,7 +20,7 @@ ANALYSIS_S_MAX: Final = 900.0
 """Far above what a busy machine takes; only a hang is ended by it."""
 NO_SPARK: Final = "the traces are not analysed: PySpark is not installed; pip install 'p2psub[spark]' brings it"
 
-Figures = dict[str, Any]
+AnalysisFigures = dict[str, Any]
 """What `p2psub analyze --json` prints."""
 
 
@@ -33,12 +33,14 @@ def has_spark() -> bool:
     return importlib.util.find_spec("pyspark") is not None
 
 
-async def analyse(rooms: Rooms, stages: Stages, patience_s: float = ANALYSIS_S_MAX) -> Figures | None:
-    """The figures of the traces in these rooms, with the report beside them; None, said in a line, without Spark."""
+async def analyse(
+    directories: RunDirectories, stages: Stages, patience_s: float = ANALYSIS_S_MAX
+) -> AnalysisFigures | None:
+    """The figures of a run's traces, with the report beside them; None, said in a line, without Spark."""
     if not has_spark():
-        stages.teller.note(NO_SPARK)
+        stages.reporter.note(NO_SPARK)
         return None
-    command = [*COMMAND, "analyze", str(rooms.peers), "--out", str(rooms.analysis), "--json"]
+    command = [*COMMAND, "analyze", str(directories.peers), "--out", str(directories.analysis), "--json"]
     with stages.stage("analysing"), patient(patience_s, lambda: "the analysis took too long"), leashed() as group:
         done = await trio.run_process(
             command,
@@ -50,7 +52,7 @@ async def analyse(rooms: Rooms, stages: Stages, patience_s: float = ANALYSIS_S_M
         )
     if done.returncode not in (0, EXIT_BROKEN):
         raise AnalysisFailed(f"the analysis ended with {done.returncode}: {_said(done)}")
-    return msgspec.json.decode(done.stdout, type=Figures)
+    return msgspec.json.decode(done.stdout, type=AnalysisFigures)
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:

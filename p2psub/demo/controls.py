@@ -10,10 +10,10 @@ from typing import Final
 import httpx
 import msgspec
 
+from p2psub.api.control_files import TOKEN_FILE, URL_FILE
+from p2psub.api.pages import StatusPage
+from p2psub.api.schemas import PublishRequest, PublishResponse, StreamLine, SubscribeRequest
 from p2psub.errors import P2psubError
-from p2psub.runtime.control.bodies import OutcomeSay, PublishRequest, StreamLine, SubscribeRequest
-from p2psub.runtime.control.pages import StatusPage
-from p2psub.runtime.control.places import TOKEN_FILE, URL_FILE
 
 LOOK_S: Final = 30.0
 """How long a peer may take to say how it is: on a busy machine it is one of many."""
@@ -55,17 +55,17 @@ class Controls:
             raise self._silent(error) from error
         return msgspec.json.decode(self._sound(answer), type=StatusPage)
 
-    async def publish(self, ask: PublishRequest) -> OutcomeSay:
+    async def publish(self, request: PublishRequest) -> PublishResponse:
         """Publish one event; returns when the overlay is responsible for it."""
         try:
-            answer = await self._http.post("/v1/publish", content=msgspec.json.encode(ask), timeout=None)
+            answer = await self._http.post("/v1/publish", content=msgspec.json.encode(request), timeout=None)
         except httpx.HTTPError as error:
             raise self._silent(error) from error
-        return msgspec.json.decode(self._sound(answer), type=OutcomeSay)
+        return msgspec.json.decode(self._sound(answer), type=PublishResponse)
 
-    async def listen(self, ask: SubscribeRequest, hear: Callable[[StreamLine], None]) -> None:
+    async def listen(self, request: SubscribeRequest, hear: Callable[[StreamLine], None]) -> None:
         """Hold a subscription, and hand its lines on, until cancelled; PeerSilent if the peer ends it before."""
-        content = msgspec.json.encode(ask)
+        content = msgspec.json.encode(request)
         try:
             async with self._http.stream("POST", "/v1/subscriptions", content=content, timeout=None) as answer:
                 if answer.is_error:

@@ -8,44 +8,44 @@ from typing import Final
 
 import trio
 
-from p2psub.demo.rooms import Rooms
-from p2psub.demo.running import Running
+from p2psub.demo.directories import RunDirectories
+from p2psub.demo.process import DemoProcess
 
 COMMAND: Final = (sys.executable, "-m", "p2psub")
 """`p2psub`, by the interpreter that runs us."""
 
 ENDING_S_MAX: Final = 20.0
-"""Whoever has not left in good order by then is killed: longer than a peer itself takes before it gives up."""
+"""Whoever has not left gracefully by then is killed: longer than a peer itself takes before it gives up."""
 
 
 class Fleet:
     """Makes the processes, for others to run, and ends them."""
 
-    def __init__(self, rooms: Rooms, group: int) -> None:
-        self._rooms = rooms
+    def __init__(self, directories: RunDirectories, group: int) -> None:
+        self._directories = directories
         self._group = group
-        self.peers: dict[str, Running] = {}
+        self.peers: dict[str, DemoProcess] = {}
         """Those that were not killed."""
 
-    def bootstrap(self) -> Running:
+    def bootstrap(self) -> DemoProcess:
         """The bootstrap; it takes any free port."""
-        arguments = ["bootstrap", "--data", str(self._rooms.bootstrap), "--listen", "127.0.0.1:0", "--json"]
-        return self._running("bootstrap", arguments)
+        arguments = ["bootstrap", "--data", str(self._directories.bootstrap), "--listen", "127.0.0.1:0", "--json"]
+        return self._process("bootstrap", arguments)
 
     async def token(self) -> str:
         """A join token for all peers; the bootstrap must have started."""
-        arguments = ["bootstrap", "token", "new", "--data", str(self._rooms.bootstrap), "--reusable", "--json"]
+        arguments = ["bootstrap", "token", "new", "--data", str(self._directories.bootstrap), "--reusable", "--json"]
         made = await trio.run_process([*COMMAND, *arguments], capture_stdout=True)
         return str(json.loads(made.stdout)["token"])
 
-    def peer(self, name: str, cluster: str, bootstrap: str, token: str) -> Running:
+    def peer(self, name: str, cluster: str, bootstrap: str, token: str) -> DemoProcess:
         """One more peer."""
-        arguments = ["peer", "--data", str(self._rooms.peers / name), "--name", name, "--cluster", cluster]
-        self.peers[name] = self._running(name, [*arguments, "--bootstrap", bootstrap, "--token", token, "--json"])
+        arguments = ["peer", "--data", str(self._directories.peers / name), "--name", name, "--cluster", cluster]
+        self.peers[name] = self._process(name, [*arguments, "--bootstrap", bootstrap, "--token", token, "--json"])
         return self.peers[name]
 
-    def _running(self, name: str, arguments: list[str]) -> Running:
-        return Running(name, [*COMMAND, *arguments], self._rooms.logs / f"{name}.log", self._group)
+    def _process(self, name: str, arguments: list[str]) -> DemoProcess:
+        return DemoProcess(name, [*COMMAND, *arguments], self._directories.logs / f"{name}.log", self._group)
 
     async def kill(self, name: str) -> None:
         """End a peer as a power failure would."""
@@ -53,8 +53,8 @@ class Fleet:
         victim.kill()
         await victim.ended.wait()
 
-    async def end(self, *others: Running) -> None:
-        """Ask all to leave in good order, and give them some time for it."""
+    async def end(self, *others: DemoProcess) -> None:
+        """Ask all to leave gracefully, and give them some time for it."""
         leaving = [*self.peers.values(), *others]
         for process in leaving:
             process.terminate()

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import trio
 
+from p2psub.api.pages import StatusPage
 from p2psub.demo.controls import Controls
-from p2psub.demo.parts import Standing
+from p2psub.demo.parts import PeerStanding
 from p2psub.model.ids import ClusterId
 from p2psub.model.status import Role
-from p2psub.runtime.control.pages import StatusPage
 
 
 class Overview:
@@ -20,10 +20,10 @@ class Overview:
         self._pages = pages
 
     @property
-    def standings(self) -> dict[str, Standing]:
+    def standings(self) -> dict[str, PeerStanding]:
         """Cluster and role of everybody who is in a cluster."""
         rings = ((name, page.ring) for name, page in self._pages.items())
-        return {name: Standing(ring.cluster, ring.role) for name, ring in rings if ring.cluster is not None}
+        return {name: PeerStanding(ring.cluster, ring.role) for name, ring in rings if ring.cluster is not None}
 
     @property
     def leaders(self) -> dict[ClusterId, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import NamedTuple
 
-from p2psub.demo.plan import Plan
+from p2psub.demo.plan import DemoPlan
 from p2psub.errors import P2psubError
 from p2psub.model.ids import ClusterId
 from p2psub.model.status import Role
@@ -16,7 +16,7 @@ class NotEnoughPeers(P2psubError):
     """The overlay took another shape than the plan needs."""
 
 
-class Standing(NamedTuple):
+class PeerStanding(NamedTuple):
     """Where a peer stands in the overlay."""
 
     cluster: ClusterId
@@ -32,7 +32,7 @@ class Parts(NamedTuple):
     subscribers: tuple[str, ...]
 
 
-def assign_parts(standings: Mapping[str, Standing], plan: Plan, rng: Random) -> Parts:
+def assign_parts(standings: Mapping[str, PeerStanding], plan: DemoPlan, rng: Random) -> Parts:
     """Draw the parts; every doomed peer is of another cluster."""
     clusters = sorted({standing.cluster for standing in standings.values()})
     rng.shuffle(clusters)
@@ -47,7 +47,7 @@ def assign_parts(standings: Mapping[str, Standing], plan: Plan, rng: Random) -> 
     return Parts(tuple(doomed), tuple(publishers), tuple(subscribers))
 
 
-def _draw(standings: Mapping[str, Standing], cluster: ClusterId, is_super_node: bool, rng: Random) -> str:
+def _draw(standings: Mapping[str, PeerStanding], cluster: ClusterId, is_super_node: bool, rng: Random) -> str:
     fitting = sorted(
         name
         for name, standing in standings.items()

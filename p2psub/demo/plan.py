@@ -11,7 +11,7 @@ _MEMBERS_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """One run. With one seed the content is the same; ids, and with them roles, are drawn anew by every overlay."""
 
     peers: int = 16
@@ -58,6 +58,6 @@ class Plan:
                 raise ConfigError(name, "use more than 0")
 
 
-def _check_least(plan: Plan, name: str, least: int) -> None:
+def _check_least(plan: DemoPlan, name: str, least: int) -> None:
     if getattr(plan, name) < least:
         raise ConfigError(name, f"use {least} or more")

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from p2psub.demo.overview import Overview
-from p2psub.demo.plan import Plan
-from p2psub.demo.tally import Figures
-from p2psub.demo.traces import Traced
+from p2psub.demo.plan import DemoPlan
+from p2psub.demo.tally import DeliveryFigures
+from p2psub.demo.trace_counts import TraceCounts
 from p2psub.model.status import Role
 
 
@@ -21,7 +21,7 @@ class Killed(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class DemoReport(msgspec.Struct, frozen=True, kw_only=True):
     """One run. Pairs are of an event and a subscription; latency is from the call of publish to the arrival."""
 
     seed: int
@@ -58,17 +58,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_report(
-    plan: Plan,
+    plan: DemoPlan,
     overview: Overview,
-    figures: Figures,
-    traced: Traced,
+    figures: DeliveryFigures,
+    traced: TraceCounts,
     killed: list[Killed],
     seconds: dict[str, float],
     trace_dir: str,
     analysis: dict[str, Any] | None,
-) -> Report:
+) -> DemoReport:
     """Put together what was counted in different places."""
-    return Report(
+    return DemoReport(
         seed=plan.seed,
         peers=plan.peers,
         clusters=overview.clusters,

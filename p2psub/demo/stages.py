@@ -18,7 +18,7 @@ class TooSlow(P2psubError):
     """Something did not happen in time."""
 
 
-class Teller(Protocol):
+class ProgressReporter(Protocol):
     """Tells a person how far the run has come."""
 
     def begin(self, stage: str, total: int) -> None:
@@ -34,14 +34,14 @@ class Teller(Protocol):
 class Stages:
     """Times the stages; `seconds` says how long each took."""
 
-    def __init__(self, teller: Teller) -> None:
-        self.teller = teller
+    def __init__(self, reporter: ProgressReporter) -> None:
+        self.reporter = reporter
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def stage(self, name: str, total: int = 0) -> Iterator[None]:
         """The block is a stage."""
-        self.teller.begin(name, total)
+        self.reporter.begin(name, total)
         began_s = trio.current_time()
         yield
         self.seconds[name] = round(trio.current_time() - began_s, 2)
@@ -54,7 +54,7 @@ class Stages:
             nonlocal done
             await step()
             done += 1
-            self.teller.progress(done)
+            self.reporter.progress(done)
 
         async with trio.open_nursery() as nursery:
             for step in steps:

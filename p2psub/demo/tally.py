@@ -20,7 +20,7 @@ _ANY_ID: Final = EventId(NodeId(Place(bytes(ID_BYTES))), 0, 0)
 """Matching does not look at it."""
 
 
-class Figures(NamedTuple):
+class DeliveryFigures(NamedTuple):
     """Counts of events, and of pairs of event and subscription."""
 
     published: int
@@ -58,7 +58,7 @@ class _Fate:
     arrived_s: dict[int, list[float]] = field(default_factory=dict)
 
 
-class Tally:
+class DeliveryTally:
     """Counts while the run goes on. Events are known by their attribute `number`, subscriptions have numbers too."""
 
     def __init__(self, wanted: Mapping[int, Filter]) -> None:
@@ -92,7 +92,7 @@ class Tally:
             self.missing -= 1
         fate.arrived_s.setdefault(subscription, []).append(at_s)
 
-    def figures(self) -> Figures:
+    def figures(self) -> DeliveryFigures:
         """Everything so far."""
         fates = self._fates.values()
         acknowledged = [fate for fate in fates if fate.matched is not None]
@@ -104,7 +104,7 @@ class Tally:
             for subscription, at_s in fate.arrived_s.items()
             if subscription in fate.takers
         ]
-        return Figures(
+        return DeliveryFigures(
             published=len(self._fates),
             acknowledged=len(acknowledged),
             matched=sum(fate.matched or 0 for fate in acknowledged),

@@ -8,33 +8,35 @@ from random import Random
 
 import trio
 
+from p2psub.api.schemas import EventItem, StreamLine, SubscribeRequest, request_of
+from p2psub.api.values import values_from_json
 from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.demo.fleet import Fleet
 from p2psub.demo.market import draw_event, draw_filters
 from p2psub.demo.overview import Overview, look
 from p2psub.demo.parts import Parts
-from p2psub.demo.plan import Plan
+from p2psub.demo.plan import DemoPlan
 from p2psub.demo.report import Killed
 from p2psub.demo.stages import LOOK_EVERY_S, Stages, patient
-from p2psub.demo.tally import Tally
+from p2psub.demo.tally import DeliveryTally
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import EventSay, StreamLine, SubscribeRequest, ask_of
-from p2psub.runtime.values import values_from_json
 
 
-class Traffic:
+class DemoTraffic:
     """The traffic of one run; `tally` counts it. Whoever is killed is taken out of `controls`."""
 
-    def __init__(self, plan: Plan, fleet: Fleet, controls: dict[str, Controls], stages: Stages, rng: Random) -> None:
+    def __init__(
+        self, plan: DemoPlan, fleet: Fleet, controls: dict[str, Controls], stages: Stages, rng: Random
+    ) -> None:
         self._plan = plan
         self._fleet = fleet
         self._controls = controls
         self._stages = stages
         self._rng = rng
         self._filters = dict(enumerate(draw_filters(rng, plan.subscriptions)))
-        self.tally = Tally({number: parse_filter(text) for number, text in self._filters.items()})
+        self.tally = DeliveryTally({number: parse_filter(text) for number, text in self._filters.items()})
         self.killed: list[Killed] = []
 
     # Subscribing
@@ -69,7 +71,7 @@ class Traffic:
 
         await peer.listen(SubscribeRequest(filter=self._filters[number]), hear)
 
-    def _note_arrival(self, subscription: int, event: EventSay) -> None:
+    def _note_arrival(self, subscription: int, event: EventItem) -> None:
         content = Draft(event.topic, values_from_json(event.attributes))
         self.tally.arrived(subscription, content, trio.current_time())
 
@@ -93,20 +95,20 @@ class Traffic:
     async def _publish_one(self, publisher: Controls, draft: Draft) -> None:
         self.tally.published(draft, trio.current_time())
         try:
-            outcome = await publisher.publish(ask_of(draft))
+            outcome = await publisher.publish(request_of(draft))
         except PeerSilent as error:
-            self._stages.teller.note(str(error))
+            self._stages.reporter.note(str(error))
         else:
             if outcome.matched is not None:
                 self.tally.acknowledge(draft, outcome.matched)
-                self._stages.teller.progress(self.tally.acknowledged)
+                self._stages.reporter.progress(self.tally.acknowledged)
 
     async def _kill(self, name: str) -> None:
         ring = (await self._controls[name].status()).ring
         del self._controls[name]
         await self._fleet.kill(name)
         self.killed.append(Killed(name=name, cluster=ring.cluster or "", role=ring.role))
-        self._stages.teller.note(f"killed {name}, {ring.role} of {ring.cluster}")
+        self._stages.reporter.note(f"killed {name}, {ring.role} of {ring.cluster}")
 
     # Waiting for the rest
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
+from p2psub.api.status import Capability
 
 if TYPE_CHECKING:
     from p2psub.runtime.tcp_figures import TcpFigures
@@ -35,30 +35,7 @@ _FADING = 0.9
 """What a goodput once seen is still worth a minute later: links that are idle show little, and prove nothing."""
 
 
-class Capability(msgspec.Struct, frozen=True, kw_only=True):
-    """What a score is made of, each part between 0 and 1."""
-
-    online: float
-    """Time since the start, up to a day."""
-    storage: float
-    """Free space where the data is, up to 100 GiB."""
-    memory: float
-    """Free memory, up to 16 GiB."""
-    processors: float
-    """Processors that were idle in the last minute, up to 8."""
-    goodput: float
-    """The best that was seen on a link lately, by its order of magnitude."""
-    nearness: float
-    """By the round trip to the neighbour in the middle."""
-
-    @property
-    def score(self) -> float:
-        """All parts together."""
-        parts: tuple[float, ...] = msgspec.structs.astuple(self)
-        return round(sum(parts), 3)
-
-
-class Measuring:
+class CapabilityMeter:
     """Measures one machine, again and again."""
 
     def __init__(self, data: Path) -> None:

@@ -30,7 +30,7 @@ from p2psub.model.effects import (
 from p2psub.model.instants import Micros
 from p2psub.model.records import Record
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.links import Links
+from p2psub.runtime.links import LinkTable
 from p2psub.runtime.pulse import Pulse
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ AFTER_FAULT_US = 500_000
 _FIRED = TimerFired()
 
 
-class Core(Protocol):
+class DrivenCore(Protocol):
     """What is driven: a peer's NodeCore or the bootstrap's RegistryCore."""
 
     def step(self, inputs: list[Input], now: Micros) -> list[Effect]:
@@ -82,9 +82,9 @@ class Driver:
 
     def __init__(
         self,
-        core: Core,
+        core: DrivenCore,
         inbox: Inbox,
-        links: Links,
+        links: LinkTable,
         persist: Callable[[Persist], None],
         record: Callable[[Record], None],
         notify: Callable[[Notify | NotifyGap], None],

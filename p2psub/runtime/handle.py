@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 
 import trio
 
+from p2psub.api.errors import AlreadyEnded, Refusal
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, SubscribeVerdict, VerdictStatus
-from p2psub.runtime.refusals import AlreadyEnded, Refusal
 
 Verdict = TypeVar("Verdict", SubscribeVerdict, AdvertiseVerdict)
 

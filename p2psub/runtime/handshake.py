@@ -1,4 +1,4 @@
-"""The first frames of a session: who are you, which version do we speak, welcome.
+"""The first frames of a session: who are you, do we speak one version, welcome.
 
 The certificate has said who the other side is; here it must say the same. In TLS 1.3 a client learns only by reading
 whether its certificate was taken, so nobody is connected before the welcome.
@@ -17,7 +17,7 @@ from p2psub.model.messages.hello import Hello, Welcome
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, FrameReader, frame
-from p2psub.wire.versions import VERSIONS, negotiate
+from p2psub.wire.version import VERSION, check_version
 
 HANDSHAKE_S_MAX = 5.0
 HELLO_BYTES_MAX = 4096
@@ -56,8 +56,13 @@ async def welcome(session: Session, me: Self) -> Greeted:
     _check_contact(session, hello.contact, me)
     if hello.overlay != me.overlay:
         raise HandshakeRefused(f"{hello.contact.address!r} belongs to the overlay {hello.overlay!r}")
-    answer = Welcome(me.contact, me.incarnation, negotiate(VERSIONS, hello))
-    return Greeted(hello.contact, reader, rest, _framed(answer))
+    answer = _framed(Welcome(me.contact, me.incarnation, VERSION))
+    if hello.version != VERSION:
+        # The dialler learns from it why it is refused, and can advise its operator too.
+        with trio.fail_after(HANDSHAKE_S_MAX):
+            await session.stream.send_all(answer)
+    check_version(hello.version)
+    return Greeted(hello.contact, reader, rest, answer)
 
 
 async def greet(session: Session, me: Self, expected: Contact) -> Greeted:
@@ -65,12 +70,11 @@ async def greet(session: Session, me: Self, expected: Contact) -> Greeted:
     if session.passport.id != expected.id:
         raise HandshakeRefused(f"another node answers at {expected.address!r}")
     with trio.fail_after(HANDSHAKE_S_MAX):
-        await session.stream.send_all(_framed(Hello(me.overlay, me.contact, me.incarnation, VERSIONS[0], VERSIONS[-1])))
+        await session.stream.send_all(_framed(Hello(me.overlay, me.contact, me.incarnation, VERSION)))
         first, reader, rest = await _first_frame(session.stream)
     said = _only(first, Welcome)
     _check_contact(session, said.contact, me)
-    if said.version not in VERSIONS:
-        raise HandshakeRefused(f"{expected.address!r} answers in version {said.version}, which we do not speak")
+    check_version(said.version)
     return Greeted(said.contact, reader, rest)
 
 

@@ -11,6 +11,9 @@ from random import Random
 
 import trio
 
+from p2psub.api.join_stages import stage_of
+from p2psub.api.settings import PeerConfig
+from p2psub.api.status import LinkStatus, PeerStatus, Trouble
 from p2psub.identity.enrolment import DenyList
 from p2psub.identity.notary import NodeNotary
 from p2psub.model.effects import Deny, DenyCommand, LeaveCommand, MeasuredCommand
@@ -18,24 +21,19 @@ from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
 from p2psub.node.core import NodeCore
 from p2psub.node.security_context import SecurityContext
-from p2psub.runtime.capability import MEASURE_EVERY_S, UNFIT, Measuring
+from p2psub.runtime.capability import MEASURE_EVERY_S, UNFIT, CapabilityMeter
 from p2psub.runtime.driver import Driver, wall_offset_us
 from p2psub.runtime.handshake import Self
-from p2psub.runtime.identifying import Identity, identify, stay_enrolled
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.links import Links
+from p2psub.runtime.links import LinkTable
+from p2psub.runtime.node_identity import Identity, identify, stay_enrolled
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.pulse import Pulse
-from p2psub.runtime.recorded import Recorded
-from p2psub.runtime.settings import PeerConfig
-from p2psub.runtime.stages import stage_of
+from p2psub.runtime.record_counter import RecordCounter
 from p2psub.runtime.state import State
-from p2psub.runtime.status import LinkStatus, PeerStatus, Trouble
 from p2psub.runtime.store import Store
 from p2psub.runtime.tls import TlsTransport
 from p2psub.runtime.trace_writer import TraceWriter
-
-__all__ = ["Host", "PeerConfig", "open_peer"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,9 +55,9 @@ async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
     with ExitStack() as stack:
         stack.callback(store.close)
         with state.usable():
-            transport = TlsTransport(config.listen, state.credentials(identity.enrolment), config.advertise)
+            transport = TlsTransport(config.listen, state.credentials(identity.enrolment), config.public_address)
             stack.callback(transport.close)
-            host = Host(config, state, identity, store, transport, await transport.bind())
+            host = PeerHost(config, state, identity, store, transport, await transport.bind())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(host.run)
             try:
@@ -74,7 +72,7 @@ async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
             raise failure
 
 
-class Host:
+class PeerHost:
     """The parts of one running peer."""
 
     def __init__(
@@ -87,12 +85,14 @@ class Host:
         self._transport = transport
         self._driving = trio.CancelScope()
         self._started_s = trio.current_time()
-        self._measuring = Measuring(config.data)
-        self._capability = self._measuring.measure(0.0)
+        self._meter = CapabilityMeter(config.data)
+        self._capability = self._meter.measure(0.0)
         self._address = address
         me = Contact(identity.passport.id, address)
         inbox = self._inbox = Inbox()
-        self._links = Links(Self(identity.enrolment.overlay, me, store.incarnation), transport, inbox, identity.denied)
+        self._links = LinkTable(
+            Self(identity.enrolment.overlay, me, store.incarnation), transport, inbox, identity.denied
+        )
         self._pulse = Pulse()
         self.peer = Peer(inbox, self.status, lambda: self._core.backlog, self._pulse)
         grant = identity.enrolment.grant
@@ -115,7 +115,7 @@ class Host:
             ),
         )
         self._traces = TraceWriter(state.traces, me.id, self._core.record)
-        self._recorded = Recorded(self._traces.write if config.traces else _leave_out)
+        self._recorded = RecordCounter(self._traces.write if config.traces else _leave_out)
         self._driver = Driver(
             self._core,
             inbox,
@@ -139,7 +139,7 @@ class Host:
             await trio.sleep(MEASURE_EVERY_S)
             figures = [link.figures for link in self._links.open]
             online_s = trio.current_time() - self._started_s
-            self._capability = self._measuring.measure(online_s, [seen for seen in figures if seen is not None])
+            self._capability = self._meter.measure(online_s, [seen for seen in figures if seen is not None])
             self._inbox.put_nowait(MeasuredCommand(self._score))
 
     async def run(self) -> None:

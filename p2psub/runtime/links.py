@@ -45,7 +45,7 @@ class _Dial:
         self.ended = trio.Event()
 
 
-class Links:
+class LinkTable:
     """Performs Connect, Disconnect and Transmit; what it hears goes into the inbox.
 
     A peer has a link or a dial or neither, and every dial ends in LinkUp or LinkLost.
@@ -253,6 +253,6 @@ class Links:
 
 
 async def _hang_up(stream: trio.abc.Stream) -> None:
-    """Close in good order, if that is quick: then the other side knows that nothing was cut off."""
+    """Close gracefully, if that is quick: then the other side knows that nothing was cut off."""
     with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSE_S_MAX):
         await stream.aclose()

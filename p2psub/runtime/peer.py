@@ -7,8 +7,12 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from p2psub.api.errors import why_not_taken
+from p2psub.api.items import Gap, Notification
+from p2psub.api.status import PeerStatus
+from p2psub.api.validation import check_draft, check_filter, check_rate, check_window
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import RATE_MAX, Draft, Filter, Guarantee, Value
+from p2psub.model.content import Draft, Filter, Guarantee, Value
 from p2psub.model.effects import (
     AdvertiseCommand,
     Notify,
@@ -21,15 +25,10 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
-from p2psub.runtime.advertisement import Advertisement
-from p2psub.runtime.drafts import check_draft
+from p2psub.runtime.advertisement_handle import AdvertisementHandle
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.pulse import Pulse
-from p2psub.runtime.refusals import BadContent, why_not_taken
-from p2psub.runtime.status import PeerStatus
-from p2psub.runtime.subscription import Subscription
-from p2psub.runtime.wishes import check_filter
+from p2psub.runtime.subscription_stream import SubscriptionStream
 
 UNACKNOWLEDGED_MAX = 5_000
 """Publishes under way; more wait for their turn. Half of what the node's outbox takes."""
@@ -39,7 +38,7 @@ BACKLOG_MAX = 4 * 1024 * 1024
 """Bytes that may wait for the node's links before a publisher waits too: an eighth of one link's queue."""
 
 
-class _Publishing:
+class _PublishCall:
     """Publishes that one call made together."""
 
     __slots__ = ("_done", "_missing", "_outcomes")
@@ -71,11 +70,11 @@ class Peer:
         self._backlog = backlog
         self._pulse = pulse
         self._number = 0
-        self._publishing: dict[int, tuple[_Publishing, int]] = {}
+        self._publishing: dict[int, tuple[_PublishCall, int]] = {}
         self._full = trio.lowlevel.ParkingLot()
-        self._advertised: dict[int, Advertisement] = {}
-        self._asked: dict[int, Subscription] = {}
-        self._subscriptions: dict[SubscriptionId, Subscription] = {}
+        self._advertised: dict[int, AdvertisementHandle] = {}
+        self._asked: dict[int, SubscriptionStream] = {}
+        self._subscriptions: dict[SubscriptionId, SubscriptionStream] = {}
 
     # Looking
 
@@ -84,7 +83,7 @@ class Peer:
         return self._status()
 
     @property
-    def subscriptions(self) -> tuple[Subscription, ...]:
+    def subscriptions(self) -> tuple[SubscriptionStream, ...]:
         """Those of this process."""
         return tuple(self._subscriptions.values())
 
@@ -124,7 +123,7 @@ class Peer:
         """Publish many events; the outcomes come in their order, and say which were refused."""
         for draft in drafts:
             check_draft(draft)
-        publishing = _Publishing(len(drafts))
+        publishing = _PublishCall(len(drafts))
         for first in range(0, len(drafts), PACE_EVENTS):
             await self._pace(is_long=first > 0)
             while len(self._publishing) >= UNACKNOWLEDGED_MAX:
@@ -148,17 +147,16 @@ class Peer:
     @asynccontextmanager
     async def advertise(
         self, offered: str | Filter, *, rate: float, params: Mapping[str, Value] | None = None
-    ) -> AsyncIterator[Advertisement]:
+    ) -> AsyncIterator[AdvertisementHandle]:
         """Say what this peer will publish, at most `rate` events per second, while the block runs.
 
         Entered once the overlay has taken it. The peer is held to it: an event that the filter takes and that would be
         above the rate is refused as `above_rate`; a second's worth may come at once.
         """
-        if not 0 < rate <= RATE_MAX:
-            raise BadContent(f"a rate of {rate} is none", f"give events per second, above 0 and up to {RATE_MAX:,.0f}")
+        check_rate(rate)
         parsed = check_filter(offered) if isinstance(offered, Filter) else parse_filter(offered, params)
         number = self._next_number()
-        advertisement = self._advertised[number] = Advertisement()
+        advertisement = self._advertised[number] = AdvertisementHandle()
         self._inbox.put_nowait(AdvertiseCommand(number, parsed, rate))
         try:
             await advertisement.wait_accepted()
@@ -178,13 +176,12 @@ class Peer:
         params: Mapping[str, Value] | None = None,
         replay: bool = False,
         window: int = 1024,
-    ) -> AsyncIterator[Subscription]:
+    ) -> AsyncIterator[SubscriptionStream]:
         """Hold a subscription while the block runs; entered once the overlay has taken it."""
-        if window < 1:
-            raise BadContent(f"a window of {window} takes no event", "give 1 or more")
+        check_window(window)
         parsed = check_filter(wanted) if isinstance(wanted, Filter) else parse_filter(wanted, params)
         number = self._next_number()
-        subscription = self._asked[number] = Subscription(window, self._inbox.put_nowait)
+        subscription = self._asked[number] = SubscriptionStream(window, self._inbox.put_nowait)
         self._inbox.put_nowait(SubscribeCommand(number, parsed, replay, window))
         try:
             await subscription.wait_accepted()
@@ -194,7 +191,7 @@ class Peer:
             if number not in self._asked:
                 self._end(subscription)
 
-    def _end(self, subscription: Subscription) -> None:
+    def _end(self, subscription: SubscriptionStream) -> None:
         self._subscriptions.pop(subscription.id, None)
         self._inbox.put_nowait(UnsubscribeCommand(self._next_number(), subscription.id))
 

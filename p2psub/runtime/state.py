@@ -21,7 +21,7 @@ from p2psub.errors import ConfigError
 from p2psub.identity.enrolment import EnrolGrant
 from p2psub.identity.keys import NodeKey
 from p2psub.runtime.tls import Credentials
-from p2psub.runtime.whole_file import write_whole
+from p2psub.whole_file import write_whole
 
 
 class Enrolment(msgspec.Struct, frozen=True):

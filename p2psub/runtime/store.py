@@ -18,8 +18,8 @@ import trio
 
 from p2psub.model.effects import Persist, Write
 from p2psub.node.core import Disk
+from p2psub.runtime.backoff import backoff_s
 from p2psub.runtime.namespaces import Name, RowDamaged, decode_row, encode_name, encode_row
-from p2psub.runtime.pauses import pauses_s
 from p2psub.runtime.store_file import FAULTS, INDEX, count_incarnation, fault_of, open_connection
 
 logger = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class Store:
         A commit under way is brought to its end even then.
         """
         async with self._lock:
-            pauses = pauses_s()
+            backoff = backoff_s()
             while self._durable_number < self._put_number:
                 batch, number = self._take()
                 try:
@@ -167,7 +167,7 @@ class Store:
                     self._batch = batch | self._batch
                     self._arrived.set()
                     self._note_trouble(error)
-                    await trio.sleep(next(pauses))
+                    await trio.sleep(next(backoff))
                 else:
                     self._durable_number = number
                     self._note_success()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from p2psub.errors import P2psubError
-from p2psub.runtime.whole_file import sync_directory, write_whole
+from p2psub.whole_file import sync_directory, write_whole
 
 LAYOUT: Final = 1
 """Version of the tables; a store with a higher one belongs to a newer p2psub."""

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import trio
 
+from p2psub.api.addresses import join_address, split_address
 from p2psub.errors import ConfigError, PeerFault
 from p2psub.identity.certificates import Passport, read_passport
-from p2psub.runtime.addresses import join_address, split_address
 from p2psub.runtime.strangers import Strangers
 from p2psub.runtime.transport import Accept, Session
 
@@ -84,9 +84,9 @@ def _context(protocol: int, ca_der: bytes) -> ssl.SSLContext:
 class TlsTransport:
     """Sessions over TCP. `credentials` may be replaced while it runs: new sessions use the new ones."""
 
-    def __init__(self, listen: str, credentials: Credentials, advertise: str | None = None) -> None:
+    def __init__(self, listen: str, credentials: Credentials, public_address: str | None = None) -> None:
         self._listen = listen
-        self._advertise = advertise
+        self._public_address = public_address
         self._credentials = credentials
         self._client = client_context(credentials)
         self._server = server_context(credentials)
@@ -107,7 +107,7 @@ class TlsTransport:
         return await self._secure(tcp, self._client, server_side=False)
 
     async def bind(self) -> str:
-        self._listeners, address = await bind_tcp(self._listen, self._advertise)
+        self._listeners, address = await bind_tcp(self._listen, self._public_address)
         return address
 
     async def serve(self, accept: Accept) -> None:
@@ -153,16 +153,18 @@ def give_up_soon(tcp: trio.SocketStream) -> None:
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_S_MAX * 1000)
 
 
-async def bind_tcp(listen: str, advertise: str | None) -> tuple[list[trio.SocketListener], str]:
+async def bind_tcp(listen: str, public_address: str | None) -> tuple[list[trio.SocketListener], str]:
     """Listeners, and the address that others dial; ConfigError with advice if either cannot be had."""
     host, port = split_address(listen, "listen")
-    if advertise is not None:
-        split_address(advertise, "advertise")
+    if public_address is not None:
+        split_address(public_address, "public_address")
     elif host in _EVERYWHERE:
-        raise ConfigError("advertise", f"nobody can dial {listen}: say by which HOST:PORT others reach this machine")
+        raise ConfigError(
+            "public_address", f"nobody can dial {listen}: say by which HOST:PORT others reach this machine"
+        )
     try:
         listeners = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
     except OSError as error:
         raise ConfigError("listen", f"{listen} cannot be listened on ({error.strerror}): choose another") from error
     name = listeners[0].socket.getsockname()
-    return listeners, advertise or join_address(name[0], name[1])
+    return listeners, public_address or join_address(name[0], name[1])

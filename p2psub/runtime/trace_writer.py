@@ -18,8 +18,8 @@ from p2psub.errors import ConfigError
 from p2psub.model.ids import NodeId
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.pauses import pauses_s
-from p2psub.runtime.trace_shelf import Shelf
+from p2psub.runtime.backoff import backoff_s
+from p2psub.traces.shelf import Shelf
 
 logger = logging.getLogger(__name__)
 
@@ -122,14 +122,14 @@ class TraceWriter:
         Cancelled, it loses nothing: a segment under way is finished even then.
         """
         async with self._lock:
-            pauses, left = pauses_s(), len(self._open)
+            backoff, left = backoff_s(), len(self._open)
             while left > 0:
                 batch = self._take()
                 try:
                     discarded = await trio.to_thread.run_sync(self._add, batch)
                 except OSError as error:
                     self._give_back(batch, error)
-                    await trio.sleep(next(pauses))
+                    await trio.sleep(next(backoff))
                 else:
                     left -= len(batch)
                     self._note_success(discarded)

@@ -10,8 +10,8 @@ import json
 import sys
 from time import process_time
 
+from p2psub.compiled import is_compiled
 from p2psub.model.instants import SECOND_US
-from p2psub.runtime.compiled import is_compiled
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 from sims.workloads.applications import Applications

@@ -179,7 +179,7 @@ class Saboteur:
             self.world.start(host, contacts)
 
     def retire(self, host: Host) -> None:
-        """End a peer that has left in good order, with its disk; it comes back as a newcomer."""
+        """End a peer that has left gracefully, with its disk; it comes back as a newcomer."""
         assert host.cluster is not None
         self._budget.dismiss(host.cluster, host.index)
         now = self.world.now

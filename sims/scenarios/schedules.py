@@ -307,7 +307,7 @@ def subscriber_restarts(stage: Stage, rng: Random) -> None:
 
 
 def departures(stage: Stage, rng: Random) -> None:
-    """Peers leave in good order and are wiped as soon as they say that they have left."""
+    """Peers leave gracefully and are wiped as soon as they say that they have left."""
 
     def ask() -> None:
         hosts = [host for host in stage.saboteur.peers() if stage.saboteur.may_strike([host])]

@@ -8,8 +8,8 @@ from typing import Final
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import Stamp
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.trace_files import short_name
-from p2psub.runtime.trace_shelf import Shelf
+from p2psub.traces.segments import short_name
+from p2psub.traces.shelf import Shelf
 from sims.engine.trace import Entry
 
 Process = tuple[NodeId, int]

@@ -10,12 +10,12 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from p2psub.api.errors import BadContent, Refusal
+from p2psub.api.values import moment_from_text, values_from_json
 from p2psub.errors import ConfigError
 from p2psub.matching.language import FilterError, parse_filter
 from p2psub.model.content import TOPIC, Event, Filter, Moment, Predicate, Subscription, Value
 from p2psub.model.ids import EventId
-from p2psub.runtime.refusals import BadContent, Refusal
-from p2psub.runtime.values import moment_from_text, values_from_json
 from sims.workloads.matching import NODE, subscription_of
 
 DATED = "\0date"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from p2psub.analysis.session import open_session
 from p2psub.cli.main import app
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import SegmentName
 from tests.analysis.planting import Planting
 from tests.analysis.traces import market
 
@@ -64,7 +64,7 @@ def analysed_market(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
     trace, place = market(is_cut=False), tmp_path_factory.mktemp("market")
     traces, out = place / "traces", place / "out"
     trace.write(traces)
-    newer = Segment.of(trace.processes[0].records[-1])._replace(version=9)
+    newer = SegmentName.of(trace.processes[0].records[-1])._replace(version=9)
     (traces / newer.file_name).write_text("{}\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("p2psub.analysis.session.open_session", lambda *_, **__: Lent(spark))

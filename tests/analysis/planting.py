@@ -40,7 +40,7 @@ from p2psub.model.outcomes import Outcome, VerdictStatus
 from p2psub.model.places import Standing
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.trace_shelf import Shelf
+from p2psub.traces.shelf import Shelf
 from tests.analysis.rows import tables_of
 
 BEGIN_US = 1_700_000_000_000_000

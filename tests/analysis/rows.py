@@ -12,7 +12,7 @@ from p2psub.analysis.schemas import KEY_BITS, NODES, PROCESSES, RECORDS
 from p2psub.analysis.tables import Tables
 from p2psub.model.ids import NodeId
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.trace_files import encode_records
+from p2psub.traces.segments import encode_records
 
 _Start = tuple[NodeId, int]
 

@@ -27,7 +27,7 @@ from p2psub.model.content import Guarantee
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.instants import Stamp
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.trace_shelf import Shelf
+from p2psub.traces.shelf import Shelf
 from sims.checkers import judge, obligations
 from sims.checkers.evidence import Evidence, Finding
 from sims.scenarios.run import Play

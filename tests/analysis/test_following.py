@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.following import Follower
 from p2psub.analysis.headline import headline
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import SegmentName
 from tests.analysis.traces import market
 
 
@@ -35,7 +35,7 @@ def test_the_last_figures_are_those_of_an_analysis_afterwards(spark: SparkSessio
             (followed / "short" / cut_short.name).write_bytes(b"".join(lines[:-1]))
         if number == 1:
             # Records that two segments hold count once.
-            again = Segment.named(segments[0].name)
+            again = SegmentName.named(segments[0].name)
             assert again is not None
             beside = followed / again._replace(first=again.first + 1).file_name
             beside.write_bytes(b"".join(segments[0].read_bytes().splitlines(keepends=True)[1:]))

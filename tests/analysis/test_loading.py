@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.sources import MARK, NoTraces, find_sources, unread_starts
 from p2psub.model.records import SCHEMA_VERSION
-from p2psub.runtime.trace_files import Segment
+from p2psub.traces.segments import SegmentName
 from tests.analysis.planting import Planting
 
 
@@ -37,7 +37,7 @@ def test_what_is_no_sound_segment_is_skipped_and_named(spark: SparkSession, tmp_
     truncated.write_bytes(truncated.read_bytes()[:-20])
     corrupt.write_bytes(corrupt.read_bytes().replace(b'"publish"', b'"perish!"', 1))
     garbled.write_bytes(b"\x00\xff\xfe\n\x80garbage" * 9)
-    name = Segment.named(first.name)
+    name = SegmentName.named(first.name)
     assert name is not None
     here = first.parent
     sound = json.loads(last.read_bytes().splitlines()[0])

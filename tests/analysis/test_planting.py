@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from p2psub.model.records import Kind
-from p2psub.runtime.trace_files import read_segments
+from p2psub.traces.segments import read_segments
 from tests.analysis.planting import BEGIN_US, Planting
 
 

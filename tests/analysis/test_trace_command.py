@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from p2psub.analysis.compacting import open_compacted
+from p2psub.api.values import id_to_text
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_REFUSED
 from p2psub.cli.main import app
 from p2psub.model.ids import EventId
-from p2psub.runtime.trace_reading import find_segments, merge_traces
-from p2psub.runtime.values import id_to_text
+from p2psub.traces.reader import find_segments, merge_traces
 from tests.analysis.planting import Planting
 
 

@@ -11,7 +11,7 @@ from p2psub.analysis.audits import copies, losses, sequences
 from p2psub.analysis.audits.findings import told, united
 from p2psub.analysis.compacting import compact
 from p2psub.analysis.headline import headline
-from p2psub.runtime.trace_files import segments_of, short_name
+from p2psub.traces.segments import segments_of, short_name
 from tests.analysis.planting import Planting
 
 

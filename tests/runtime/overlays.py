@@ -78,7 +78,7 @@ class Peer:
         self.terminal.wait_picture(lambda said: said["ready"], f"{self.name} is ready")
 
     def leave(self) -> None:
-        """End it in good order."""
+        """End it gracefully."""
         assert self.terminal.end(signal.SIGTERM) == 0, self.terminal.text()
 
     def kill(self) -> None:

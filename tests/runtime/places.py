@@ -11,13 +11,13 @@ import trio
 
 from bootstrap.authority import Authority
 from bootstrap.service import Service, ServiceConfig
+from p2psub.api.settings import PeerConfig
 from p2psub.config import NodeConfig
 from p2psub.identity.enrolment import EnrolGrant
 from p2psub.model.instants import Micros
 from p2psub.model.rights import Rights
-from p2psub.runtime.host import PeerConfig
 from p2psub.runtime.state import State
-from tests.runtime.papers import NOBODY, OVERLAY, PaperNode
+from tests.runtime.certified_nodes import NOBODY, OVERLAY, CertifiedNode
 
 NODE = NodeConfig(heartbeat_us=Micros(100_000))
 """A quick one: these tests wait for real."""
@@ -39,12 +39,12 @@ class Place:
         data, bootstrap = self._directory / name, self.address if token else None
         return PeerConfig(data, bootstrap, text, name=name, cluster="blue", traces=traces, leaves=False, node=NODE)
 
-    def paper_node(self, name: str, rights: Rights | None = None) -> PaperNode:
+    def paper_node(self, name: str, rights: Rights | None = None) -> CertifiedNode:
         """A node that is enrolled, and does and says only what a test makes it."""
         state, authority = State(self._directory / name), self._authority
         issued = authority.appoint(state.key().csr(), rights or Rights(), time.time())
         grant = EnrolGrant(issued.certificate_der, authority.ca_der, NOBODY, authority.deny_list())
-        return PaperNode(state, state.key(), issued.passport.id, grant)
+        return CertifiedNode(state, state.key(), issued.passport.id, grant)
 
 
 @asynccontextmanager

@@ -25,13 +25,13 @@ from p2psub.identity.keys import NodeKey
 from p2psub.model.ids import Contact
 from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
 from p2psub.model.rights import Rights
-from p2psub.runtime.enrolling import EnrolmentFailed, enrol, renew
-from p2psub.runtime.identifying import Identity, identify
+from p2psub.runtime.enrolment_client import EnrolmentFailed, enrol, renew
+from p2psub.runtime.node_identity import Identity, identify
 from p2psub.runtime.state import State
 from p2psub.runtime.strangers import STRANGERS_MAX
 from p2psub.runtime.tls import ENROL_PROTOCOL, bind_tcp, passport_of, server_context
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX, frame
-from tests.runtime.papers import OVERLAY, PaperNode, SecurityContext, connect, dialled, hello, hung_up
+from tests.runtime.certified_nodes import OVERLAY, CertifiedNode, ForgingAuthority, connect, dialled, hello, hung_up
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ class Bootstrap:
     def token(self, *, reusable: bool = False) -> str:
         return self.operator.tokens.new(Rights(), reusable, 3600, time.time())
 
-    async def newcomer(self, name: str, token: str | None = None) -> PaperNode:
+    async def newcomer(self, name: str, token: str | None = None) -> CertifiedNode:
         """A node that has just enrolled."""
         state = State(self._data / name)
         identity: Identity = await identify(state, self.address, token or self.token())
-        return PaperNode(state, identity.key, identity.passport.id, identity.enrolment.grant)
+        return CertifiedNode(state, identity.key, identity.passport.id, identity.enrolment.grant)
 
     async def enrol(self, token: str) -> EnrolGrant:
         """What a fresh key gets for a token."""
@@ -78,7 +78,7 @@ async def bootstrap(authority: Authority, tmp_path: Path, monkeypatch: pytest.Mo
             nursery.cancel_scope.cancel()
 
 
-async def directory_of(node: PaperNode, contact: Contact) -> DirectoryResponse:
+async def directory_of(node: CertifiedNode, contact: Contact) -> DirectoryResponse:
     """What the rendezvous tells a node."""
     async with node.welcomed(contact.address) as conversation:
         await conversation.say(DirectoryRequest())
@@ -174,7 +174,7 @@ async def test_a_ledger_that_takes_nothing_is_no_end(bootstrap: Bootstrap, monke
 class Impostor:
     """An enrolled node that poses as the bootstrap, and notes what it is told."""
 
-    def __init__(self, node: PaperNode) -> None:
+    def __init__(self, node: CertifiedNode) -> None:
         self._context = server_context(node.credentials, takes_newcomers=True)
         self.heard = b""
 
@@ -239,7 +239,7 @@ async def test_the_rendezvous_is_for_nodes(bootstrap: Bootstrap) -> None:
 
 async def test_a_foreign_certificate_opens_nothing(bootstrap: Bootstrap, tmp_path: Path) -> None:
     """Neither the rendezvous nor the desk."""
-    foreign = SecurityContext().node(tmp_path / "foreign")
+    foreign = ForgingAuthority().node(tmp_path / "foreign")
     async with foreign.connected(bootstrap.address) as conversation:
         await conversation.hung_up()
     with pytest.raises(EnrolmentFailed):
@@ -306,7 +306,7 @@ async def test_the_bootstrap_renews_its_own_certificate(bootstrap: Bootstrap, mo
     assert (after.id, after.public_key) == (before.id, before.public_key)
 
 
-async def shown_to(node: PaperNode, bootstrap: Bootstrap) -> Passport:
+async def shown_to(node: CertifiedNode, bootstrap: Bootstrap) -> Passport:
     """What the certificate of the bootstrap says that a node is shown."""
     async with dialled(bootstrap.address, node.context()) as stream:
         return passport_of(stream, node.credentials)
@@ -314,7 +314,7 @@ async def shown_to(node: PaperNode, bootstrap: Bootstrap) -> Passport:
 
 async def test_where_it_listens_must_be_an_address_that_others_can_dial(authority: Authority, tmp_path: Path) -> None:
     """Every address of a machine is none of them; and one that is taken cannot be had."""
-    with pytest.raises(ConfigError, match=r"advertise: nobody can dial 0\.0\.0\.0:0"):
+    with pytest.raises(ConfigError, match=r"public_address: nobody can dial 0\.0\.0\.0:0"):
         await Service(ServiceConfig(tmp_path / "ca", OVERLAY, "0.0.0.0:0"), authority, is_new=True).run()
     listeners, taken = await bind_tcp("127.0.0.1:0", None)
     async with listeners[0]:

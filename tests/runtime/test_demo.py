@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from p2psub.demo.fleet import COMMAND
-from p2psub.runtime.trace_files import read_segments
+from p2psub.traces.segments import read_segments
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--peers=4", "--clusters=1", "--publishers=2", "--subscribers=2", "--subscriptions=6", "--kill-members=0")

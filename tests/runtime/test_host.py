@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 import trio
 
+from p2psub.api.items import Notification
+from p2psub.api.status import Trouble
 from p2psub.errors import ConfigError, P2psubError
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.ids import EventId
 from p2psub.model.rights import Rights
 from p2psub.runtime import host
-from p2psub.runtime.enrolling import EnrolmentFailed
+from p2psub.runtime.enrolment_client import EnrolmentFailed
 from p2psub.runtime.host import open_peer
-from p2psub.runtime.items import Notification
 from p2psub.runtime.peer import Peer
-from p2psub.runtime.status import Trouble
 from p2psub.runtime.store_file import StoreBusy
-from p2psub.runtime.subscription import Subscription
-from tests.runtime.papers import OVERLAY
+from p2psub.runtime.subscription_stream import SubscriptionStream
+from tests.runtime.certified_nodes import OVERLAY
 from tests.runtime.places import NODE, Place, open_place
 
 
@@ -127,7 +127,7 @@ async def test_many_events_that_promise_nothing_are_streamed(place: Place) -> No
             assert await events_of(any_topic, 500) == ids[500:]
 
 
-async def events_of(subscription: Subscription, count: int) -> list[EventId]:
+async def events_of(subscription: SubscriptionStream, count: int) -> list[EventId]:
     """The first so many events of a subscription; red at a gap."""
     seen: list[EventId] = []
     async for item in subscription:
@@ -149,7 +149,7 @@ async def test_a_peer_without_the_right_to_rule_founds_nothing(place: Place) -> 
 
 
 async def test_what_an_application_raises_reaches_its_caller(place: Place) -> None:
-    """As it is, not in a group; and the peer is closed in good order, so it can start again."""
+    """As it is, not in a group; and the peer is closed gracefully, so it can start again."""
     with pytest.raises(ZeroDivisionError):
         async with open_peer(place.config("ann")):
             raise ZeroDivisionError

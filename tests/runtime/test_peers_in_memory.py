@@ -11,6 +11,10 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.errors import NotTaken
+from p2psub.api.items import Notification
+from p2psub.api.join_stages import stage_of
+from p2psub.api.status import PeerStatus
 from p2psub.config import NodeConfig
 from p2psub.model.content import Draft, Filter, Guarantee
 from p2psub.model.effects import Persist
@@ -21,13 +25,9 @@ from p2psub.node.core import NodeCore
 from p2psub.runtime.driver import Driver
 from p2psub.runtime.handshake import Self
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.items import Notification
-from p2psub.runtime.links import Links
+from p2psub.runtime.links import LinkTable
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.pulse import Pulse
-from p2psub.runtime.refusals import NotTaken
-from p2psub.runtime.stages import stage_of
-from p2psub.runtime.status import PeerStatus
 from tests.runtime.memory import OVERLAY, MemoryNetwork
 from tests.unit.bench import at
 from tests.unit.runtime.control.fakes import STATUS
@@ -50,7 +50,7 @@ class MemoryPeer:
         self.disk = disk
         self.inbox = Inbox()
         self.transport = network.transport(me)
-        self.links = Links(Self(OVERLAY, me, start), self.transport, self.inbox)
+        self.links = LinkTable(Self(OVERLAY, me, start), self.transport, self.inbox)
         pulse = Pulse()
         self.peer = Peer(self.inbox, self.status, lambda: 0, pulse)
         # A disk that a later start reads must not change under the core that reads it.

@@ -16,6 +16,8 @@ import msgspec
 import pytest
 import trio
 
+from p2psub.api.items import Notification
+from p2psub.api.settings import PeerConfig
 from p2psub.model.content import Event, Guarantee, Timed
 from p2psub.model.effects import Connect, LinkLost
 from p2psub.model.ids import Contact, EventId, NodeId
@@ -27,21 +29,20 @@ from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 from p2psub.runtime import handshake, link, tls
 from p2psub.runtime.handshake import Self
-from p2psub.runtime.host import PeerConfig, open_peer
+from p2psub.runtime.host import open_peer
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.items import Notification
-from p2psub.runtime.links import Links
+from p2psub.runtime.links import LinkTable
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.strangers import STRANGERS_MAX
-from p2psub.runtime.subscription import Subscription
+from p2psub.runtime.subscription_stream import SubscriptionStream
 from p2psub.runtime.tls import TlsTransport
-from p2psub.runtime.trace_files import read_segments
+from p2psub.traces.segments import read_segments
 from p2psub.wire.framing import MAGIC, PAYLOAD_BYTES_MAX
-from tests.runtime.papers import (
+from tests.runtime.certified_nodes import (
     OVERLAY,
+    CertifiedNode,
     Conversation,
-    PaperNode,
-    SecurityContext,
+    ForgingAuthority,
     connect,
     dialled,
     framed,
@@ -61,7 +62,7 @@ DESCRIPTORS = 3 * HALF_OPEN
 class Target:
     """A running peer, an honest one that wants to be served, and one that was denied."""
 
-    def __init__(self, peer: Peer, node: PaperNode, honest: PaperNode, denied: PaperNode) -> None:
+    def __init__(self, peer: Peer, node: CertifiedNode, honest: CertifiedNode, denied: CertifiedNode) -> None:
         self.peer = peer
         self.node = node
         self.honest = honest
@@ -78,19 +79,19 @@ class Target:
 
 
 @pytest.fixture
-def papers() -> SecurityContext:
+def authority() -> ForgingAuthority:
     """The overlay's authority."""
-    return SecurityContext()
+    return ForgingAuthority()
 
 
 @pytest.fixture
-async def target(papers: SecurityContext, tmp_path: Path) -> AsyncIterator[Target]:
+async def target(authority: ForgingAuthority, tmp_path: Path) -> AsyncIterator[Target]:
     """A peer that stands alone, its bootstrap being away."""
-    node, denied = papers.node(tmp_path / "node"), papers.node(tmp_path / "denied")
-    node.enrol(papers.deny_list(denied.contact.id))
+    node, denied = authority.node(tmp_path / "node"), authority.node(tmp_path / "denied")
+    node.enrol(authority.deny_list(denied.contact.id))
     with trio.fail_after(60):
         async with open_peer(PeerConfig(tmp_path / "node", traces=False, leaves=False)) as peer:
-            yield Target(peer, node, papers.node(tmp_path / "honest"), denied)
+            yield Target(peer, node, authority.node(tmp_path / "honest"), denied)
 
 
 # Who somebody is
@@ -107,41 +108,45 @@ async def test_without_a_certificate_there_is_no_session(target: Target) -> None
 
 async def test_a_certificate_of_a_foreign_authority_is_refused(target: Target, tmp_path: Path) -> None:
     """Though it names the same overlay."""
-    async with SecurityContext().node(tmp_path / "foreign").connected(target.address) as foreign:
+    async with ForgingAuthority().node(tmp_path / "foreign").connected(target.address) as foreign:
         await foreign.hung_up()
     await target.assert_refused("sessions_refused")
 
 
 @pytest.mark.parametrize("age_s", [8 * DAY_S, -1 * DAY_S])
 async def test_a_certificate_out_of_its_time_is_refused(
-    target: Target, papers: SecurityContext, tmp_path: Path, age_s: float
+    target: Target, authority: ForgingAuthority, tmp_path: Path, age_s: float
 ) -> None:
     """One that has run out, and one that is for later."""
-    async with papers.node(tmp_path / "late", age_s=age_s).connected(target.address) as late:
+    async with authority.node(tmp_path / "late", age_s=age_s).connected(target.address) as late:
         await late.hung_up()
     await target.assert_refused("sessions_refused")
 
 
 async def test_a_certificate_for_an_id_that_does_not_follow_from_its_key_is_refused(
-    target: Target, papers: SecurityContext, tmp_path: Path
+    target: Target, authority: ForgingAuthority, tmp_path: Path
 ) -> None:
     """Not even the authority can place a node where it wants."""
-    async with papers.node(tmp_path / "placed", as_id=node_at(5)).connected(target.address) as placed:
+    async with authority.node(tmp_path / "placed", as_id=node_at(5)).connected(target.address) as placed:
         await placed.hung_up()
     await target.assert_refused("sessions_refused")
 
 
-async def test_a_node_cannot_call_itself_by_another_id(target: Target, papers: SecurityContext, tmp_path: Path) -> None:
+async def test_a_node_cannot_call_itself_by_another_id(
+    target: Target, authority: ForgingAuthority, tmp_path: Path
+) -> None:
     """Its certificate is good; its hello says that it is somebody else."""
-    async with papers.node(tmp_path / "liar").connected(target.address) as liar:
+    async with authority.node(tmp_path / "liar").connected(target.address) as liar:
         await liar.say(hello(target.honest.contact))
         await liar.hung_up()
     await target.assert_refused("peer_faults")
 
 
-async def test_a_node_of_another_overlay_is_refused(target: Target, papers: SecurityContext, tmp_path: Path) -> None:
+async def test_a_node_of_another_overlay_is_refused(
+    target: Target, authority: ForgingAuthority, tmp_path: Path
+) -> None:
     """Whatever its certificate says."""
-    other = papers.node(tmp_path / "other")
+    other = authority.node(tmp_path / "other")
     async with other.connected(target.address) as conversation:
         await conversation.say(hello(other.contact, "another"))
         await conversation.hung_up()
@@ -164,12 +169,12 @@ async def test_we_do_not_link_with_ourselves(target: Target) -> None:
     await target.assert_refused("peer_faults")
 
 
-async def test_a_dial_to_ourselves_comes_to_nothing(papers: SecurityContext, tmp_path: Path) -> None:
+async def test_a_dial_to_ourselves_comes_to_nothing(authority: ForgingAuthority, tmp_path: Path) -> None:
     """And that is how it looks to the one who dials."""
-    node, inbox = papers.node(tmp_path / "node"), Inbox()
+    node, inbox = authority.node(tmp_path / "node"), Inbox()
     transport = TlsTransport("127.0.0.1:0", node.credentials)
     me = Contact(node.contact.id, await transport.bind())
-    links = Links(Self(OVERLAY, me, 1), transport, inbox)
+    links = LinkTable(Self(OVERLAY, me, 1), transport, inbox)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(transport.serve, links.accept)
         nursery.start_soon(links.run)
@@ -257,9 +262,9 @@ async def test_a_recorded_frame_cannot_be_carried_into_another_session(target: T
     await target.assert_refused("links_failed")
 
 
-async def test_an_oversized_frame_ends_its_link(target: Target, papers: SecurityContext, tmp_path: Path) -> None:
+async def test_an_oversized_frame_ends_its_link(target: Target, authority: ForgingAuthority, tmp_path: Path) -> None:
     """By its header: nothing is held for it."""
-    async with papers.node(tmp_path / "big").welcomed(target.address) as big:
+    async with authority.node(tmp_path / "big").welcomed(target.address) as big:
         await big.stream.send_all(MAGIC + (PAYLOAD_BYTES_MAX + 1).to_bytes(4, "big") + b"\0\0\0\0")
         await big.hung_up()
     await target.assert_refused("peer_faults")
@@ -290,11 +295,11 @@ async def test_a_tls_handshake_that_trickles_is_given_up(
 
 @pytest.mark.parametrize("said", [b"", framed(Ping())[:5]])
 async def test_a_hello_that_does_not_come_is_given_up(
-    target: Target, papers: SecurityContext, tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch
+    target: Target, authority: ForgingAuthority, tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its certificate alone is not enough."""
     monkeypatch.setattr(handshake, "HANDSHAKE_S_MAX", SHORT_S)
-    async with papers.node(tmp_path / "silent").connected(target.address) as silent:
+    async with authority.node(tmp_path / "silent").connected(target.address) as silent:
         await silent.stream.send_all(said)
         await silent.hung_up()
     monkeypatch.undo()
@@ -302,11 +307,11 @@ async def test_a_hello_that_does_not_come_is_given_up(
 
 
 async def test_a_frame_that_trickles_ends_its_link(
-    target: Target, papers: SecurityContext, tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+    target: Target, authority: ForgingAuthority, tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However lively it is otherwise."""
     monkeypatch.setattr(link, "FRAME_S_MAX", SHORT_S)
-    async with papers.node(tmp_path / "slow").welcomed(target.address) as slow:
+    async with authority.node(tmp_path / "slow").welcomed(target.address) as slow:
         nursery.start_soon(trickle, slow.stream, framed(Ping()) * 50)
         await slow.hung_up()
     monkeypatch.undo()
@@ -350,10 +355,10 @@ async def test_a_thousand_half_open_connections_keep_nobody_out(target: Target) 
 
 
 async def test_one_node_with_many_sessions_has_one_link(
-    target: Target, papers: SecurityContext, tmp_path: Path
+    target: Target, authority: ForgingAuthority, tmp_path: Path
 ) -> None:
     """Each replaces the one before; those that say nothing wait one at a time."""
-    greedy = papers.node(tmp_path / "greedy")
+    greedy = authority.node(tmp_path / "greedy")
     async with AsyncExitStack() as stack:
         silent = [await stack.enter_async_context(greedy.connected(target.address)) for _ in range(20)]
         linked = [await stack.enter_async_context(greedy.welcomed(target.address)) for _ in range(20)]
@@ -372,7 +377,9 @@ TOPIC = "quotes/ACME"
 class Victim:
     """A subscriber of a running overlay, somebody who publishes, and somebody who is enrolled and lies."""
 
-    def __init__(self, peer: Peer, subscription: Subscription, bob: PaperNode, mallory: PaperNode) -> None:
+    def __init__(
+        self, peer: Peer, subscription: SubscriptionStream, bob: CertifiedNode, mallory: CertifiedNode
+    ) -> None:
         self.address = peer.status().address
         self.subscription = subscription
         self.bob = bob
@@ -385,7 +392,7 @@ class Victim:
     def deliver(self, event: Event) -> Deliver:
         return Deliver(Timed(event, Micros(0)), (self.subscription.id,))
 
-    def stream(self, signer: PaperNode, *events: Event, number: int = 1) -> ParcelToSubscriber:
+    def stream(self, signer: CertifiedNode, *events: Event, number: int = 1) -> ParcelToSubscriber:
         parcel = stream_of(signer.notary, *events, number=number).parcel
         return ParcelToSubscriber(parcel, ((self.subscription.id, ()),))
 

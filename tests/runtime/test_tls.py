@@ -23,10 +23,10 @@ from p2psub.model.messages.liveness import Ping
 from p2psub.runtime.handshake import Self
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.link import CREDIT_BYTES
-from p2psub.runtime.links import Links
+from p2psub.runtime.links import LinkTable
 from p2psub.runtime.tls import TlsTransport, bind_tcp
 from p2psub.runtime.transport import Session
-from tests.runtime.papers import OVERLAY, PaperNode, SecurityContext
+from tests.runtime.certified_nodes import OVERLAY, CertifiedNode, ForgingAuthority
 
 STAMP = Stamp(5, 0)
 
@@ -34,14 +34,14 @@ STAMP = Stamp(5, 0)
 class Station:
     """A node without a core, on a socket."""
 
-    def __init__(self, node: PaperNode) -> None:
+    def __init__(self, node: CertifiedNode) -> None:
         self.node = node
         self.inbox = Inbox()
         self.transport = TlsTransport("127.0.0.1:0", node.credentials)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         self.contact = Contact(self.node.contact.id, await self.transport.bind())
-        self.links = Links(Self(OVERLAY, self.contact, 1), self.transport, self.inbox)
+        self.links = LinkTable(Self(OVERLAY, self.contact, 1), self.transport, self.inbox)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.links.run)
             nursery.start_soon(self.transport.serve, self.links.accept)
@@ -58,15 +58,15 @@ class Station:
 
 
 @pytest.fixture
-def papers() -> SecurityContext:
+def authority() -> ForgingAuthority:
     """The overlay's authority."""
-    return SecurityContext()
+    return ForgingAuthority()
 
 
 @pytest.fixture
-async def pair(papers: SecurityContext, tmp_path: Path) -> AsyncIterator[tuple[Station, Station]]:
+async def pair(authority: ForgingAuthority, tmp_path: Path) -> AsyncIterator[tuple[Station, Station]]:
     """Two stations, with a link between them."""
-    one, two = Station(papers.node(tmp_path / "one")), Station(papers.node(tmp_path / "two"))
+    one, two = Station(authority.node(tmp_path / "one")), Station(authority.node(tmp_path / "two"))
     async with trio.open_nursery() as nursery:
         await nursery.start(one.run)
         await nursery.start(two.run)
@@ -109,12 +109,12 @@ async def test_much_is_heard_as_it_was_said(pair: tuple[Station, Station]) -> No
 
 
 async def test_a_new_certificate_is_shown_to_the_next_who_come(
-    pair: tuple[Station, Station], papers: SecurityContext, tmp_path: Path
+    pair: tuple[Station, Station], authority: ForgingAuthority, tmp_path: Path
 ) -> None:
     """On both sides of a dial; the links that are there live on."""
     one, two = pair
     before = serial_of(one.node)
-    renewed = papers.node(tmp_path / "one", serial=before + 1, nonce=one.node.nonce)
+    renewed = authority.node(tmp_path / "one", serial=before + 1, nonce=one.node.nonce)
     one.transport.renew(renewed.credentials)
     shown: list[int] = []
 
@@ -137,27 +137,27 @@ async def test_a_new_certificate_is_shown_to_the_next_who_come(
     assert await one.told() == [Received(two.contact, [Ping()], STAMP)]
 
 
-def serial_of(node: PaperNode) -> int:
+def serial_of(node: CertifiedNode) -> int:
     """The number of a node's certificate."""
     return read_passport(node.grant.certificate, node.grant.ca, OVERLAY, time.time()).serial
 
 
 @pytest.mark.parametrize("address", ["nonsense", "", "127.0.0.1:99999", "a..b:1", f"{'x' * 300}:1", "\0:1"])
 async def test_an_address_that_is_none_is_its_senders_fault(
-    papers: SecurityContext, tmp_path: Path, address: str
+    authority: ForgingAuthority, tmp_path: Path, address: str
 ) -> None:
     """Whatever somebody tells us, dialling it fails as a peer's fault or as a network's, never as ours."""
-    transport = TlsTransport("127.0.0.1:0", papers.node(tmp_path / "one").credentials)
+    transport = TlsTransport("127.0.0.1:0", authority.node(tmp_path / "one").credentials)
     with pytest.raises((PeerFault, OSError)):
         await transport.dial(address)
 
 
 async def test_dials_that_fail_leave_nothing_open(
-    papers: SecurityContext, tmp_path: Path, nursery: trio.Nursery
+    authority: ForgingAuthority, tmp_path: Path, nursery: trio.Nursery
 ) -> None:
     """Nobody there, somebody who hangs up, somebody of a foreign overlay, and one whom we gave up."""
-    transport = TlsTransport("127.0.0.1:0", papers.node(tmp_path / "one").credentials)
-    foreign = TlsTransport("127.0.0.1:0", SecurityContext().node(tmp_path / "foreign").credentials)
+    transport = TlsTransport("127.0.0.1:0", authority.node(tmp_path / "one").credentials)
+    foreign = TlsTransport("127.0.0.1:0", ForgingAuthority().node(tmp_path / "foreign").credentials)
     foreigner = await foreign.bind()
     hanging, silent = await bind_tcp("127.0.0.1:0", None)
     closing, rude = await bind_tcp("127.0.0.1:0", None)
@@ -189,9 +189,9 @@ async def _never(_: Session) -> None:
 
 async def test_where_we_listen_must_be_an_address_that_others_can_dial() -> None:
     """Unless the operator says what the others shall dial instead."""
-    with pytest.raises(ConfigError, match=r"advertise: nobody can dial 0\.0\.0\.0:0"):
+    with pytest.raises(ConfigError, match=r"public_address: nobody can dial 0\.0\.0\.0:0"):
         await bind_tcp("0.0.0.0:0", None)
-    with pytest.raises(ConfigError, match="advertise: 'here' is no address"):
+    with pytest.raises(ConfigError, match="public_address: 'here' is no address"):
         await bind_tcp("127.0.0.1:0", "here")
     listeners, address = await bind_tcp("127.0.0.1:0", "peer.example:7400")
     assert address == "peer.example:7400"

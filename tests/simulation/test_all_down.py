@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from bootstrap.registry import RegistryCore
+from p2psub.api.join_stages import stage_of
 from p2psub.model.content import Draft
 from p2psub.model.effects import LeaveCommand, Notify, PublishCommand, SubscribeCommand
 from p2psub.model.graycode import overlaps
@@ -17,7 +18,6 @@ from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.status import Role
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
-from p2psub.runtime.stages import stage_of
 from sims.engine.host import Host
 from sims.engine.placement import cluster_named
 from sims.engine.world import status_of

@@ -1,4 +1,4 @@
-"""Leaving in good order: nobody waits for a death, and nothing that the leaver held is missed."""
+"""Leaving gracefully: nobody waits for a death, and nothing that the leaver held is missed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_super_node_hands_over_at_once() -> None:
 
 
 def test_those_who_stay_acknowledge_with_fewer_copies() -> None:
-    """A crash keeps the bar for copies up for ten minutes; whoever leaves in good order takes it down."""
+    """A crash keeps the bar for copies up for ten minutes; whoever leaves gracefully takes it down."""
     stage = busy_cluster(4)
     for leaver in [*members_of(stage, Role.MEMBER), *members_of(stage, Role.CANDIDATE)][:2]:
         leave(stage, leaver)

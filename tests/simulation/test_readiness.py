@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from p2psub.api.join_stages import stage_of
 from p2psub.model.instants import SECOND_US
 from p2psub.model.status import Role
-from p2psub.runtime.stages import stage_of
 from sims.engine.host import Host
 from sims.engine.world import status_of
 from sims.scenarios.scenario import Scenario

@@ -11,7 +11,7 @@ from typing import assert_type
 
 import p2psub
 from p2psub import (
-    Advertisement,
+    AdvertisementHandle,
     AdvertisementRefused,
     AdvertiseVerdict,
     AlreadyEnded,
@@ -42,8 +42,8 @@ from p2psub import (
     StoreError,
     StoreUnusable,
     SubscribeVerdict,
-    Subscription,
     SubscriptionRefused,
+    SubscriptionStream,
     TooLarge,
     Value,
     VerdictStatus,
@@ -82,7 +82,7 @@ async def publish(peer: Peer) -> None:
 async def subscribe(peer: Peer) -> None:
     """By text and by filter; item by item, and by batches."""
     async with peer.subscribe("price > :least", params={"least": 10}) as quotes:
-        assert_type(quotes, Subscription)
+        assert_type(quotes, SubscriptionStream)
         assert_type(quotes.verdict, SubscribeVerdict)
         async for item in quotes:
             assert_type(item, Notification | Gap)
@@ -94,7 +94,7 @@ async def subscribe(peer: Peer) -> None:
             assert_type(batch, list[Notification | Gap])
     dear = Filter(((Predicate("price", Operator.GREATER, 10),),))
     async with peer.subscribe(dear, replay=True, window=16) as everything:
-        assert_type(everything, Subscription)
+        assert_type(everything, SubscriptionStream)
         assert_type(await everything.wait_verdict(), SubscribeVerdict)
         assert_type(await everything.wait_stable(), SubscribeVerdict)
     peer.subscribe(3)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ async def subscribe(peer: Peer) -> None:
 async def advertise(peer: Peer) -> None:
     """As a subscription, but with a rate."""
     async with peer.advertise("topic = 'quotes'", rate=10) as offer:
-        assert_type(offer, Advertisement)
+        assert_type(offer, AdvertisementHandle)
         assert_type(await offer.wait_verdict(), AdvertiseVerdict)
         assert_type((await offer.wait_stable()).status, VerdictStatus)
     peer.advertise("topic = 'quotes'")  # type: ignore[call-arg]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from bootstrap.issuing import issue, issue_ca
+from bootstrap.issuance import issue, issue_ca
 from p2psub.identity.certificates import NONCE_BYTES, Claims
 from p2psub.identity.keys import NodeKey, derive_node_id
 from p2psub.identity.notary import NodeNotary

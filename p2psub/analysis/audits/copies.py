@@ -3,7 +3,7 @@
 `store` and `keep` are written when a copy is durable, and the hybrid clock puts them before the acknowledgement that
 counts them, so S5 can be seen whole: as many copies as stated, and of them min(3, a majority of the members seen
 lately), or what peers were set to instead of 3. Members are peers that were in the ring (`ring`) for 10 heartbeats, had
-not ended in good order, and wrote anything in the last 600.
+not ended gracefully, and wrote anything in the last 600.
 
 Of S9 little can be seen: a member that lets go of a copy writes nothing, so nobody can count min(r + 1, N) copies out
 of a trace. But whoever comes back says what it still holds (`keep`, recovered). An event that no owner let go of, and
@@ -27,7 +27,7 @@ from p2psub.model.records import Kind
 SETTLED_BEATS = 10
 """A member that joined this long ago is known to every super-node that may come."""
 LEAVING_BEATS = 30
-"""As long may it take a process to end in good order (`LEAVE_S_MAX`, `CLOSING_S_MAX`)."""
+"""As long may it take a process to end gracefully (`LEAVE_S_MAX`, `CLOSING_S_MAX`)."""
 SEEN_BEATS = 600
 """Members seen within this time count for the copies (`ClusterConfig.seen_ticks`)."""
 
@@ -68,7 +68,7 @@ def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
 def _too_few(tables: Tables, acked: DataFrame, context: AuditContext) -> DataFrame:
     settings = context.settings_of(tables)
     few = acked.where(F.col("copies") < settings.copies)
-    # Who leaves in good order is discounted before it closes.
+    # Who leaves gracefully is discounted before it closes.
     leaving_us = -settings.beats(LEAVING_BEATS)
     seen_us = F.col("last_us") + F.when(F.col("is_closed"), leaving_us).otherwise(settings.beats(SEEN_BEATS))
     settled_us = F.col("joined_us") + settings.beats(SETTLED_BEATS)
@@ -93,7 +93,7 @@ def _is_hidden() -> Column:
 
 
 def _members(tables: Tables) -> DataFrame:
-    """Each peer in its ring: since when, until when, and whether it ended in good order."""
+    """Each peer in its ring: since when, until when, and whether it ended gracefully."""
     joined = tables.of(Kind.RING).groupBy("node", "process", F.col("cluster").alias("ring"))
     lives = tables.processes.select("process", "last_us", "is_closed")
     starts = joined.agg(F.min("wall_us").alias("joined_us")).join(F.broadcast(lives), "process")

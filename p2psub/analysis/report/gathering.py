@@ -125,7 +125,7 @@ def _terms(timeline: DataFrame) -> tuple[Term, ...]:
 
 
 def _term(row: Row) -> Term:
-    # In good order or not known: what ended with its process at the end of the trace is no news.
+    # Gracefully or not known: what ended with its process at the end of the trace is no news.
     ending = "" if row.end == "closed" else row.end
     return Term(row.cluster or "?", row.id or "?", row.epoch_counter or 0, row.began_us, row.ended_us, ending)
 

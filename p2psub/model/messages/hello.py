@@ -7,17 +7,16 @@ from p2psub.model.messages.base import Message
 
 
 class Hello(Message, frozen=True):
-    """Who dials, in which incarnation, and the protocol versions it speaks."""
+    """Who dials, in which incarnation, and the protocol version it speaks."""
 
     overlay: str
     contact: Contact
     incarnation: int
-    version_min: int
-    version_max: int
+    version: int
 
 
 class Welcome(Message, frozen=True):
-    """The answer: connected, in this version. Before it arrives nobody is connected."""
+    """The answer: connected, if the version is the dialler's too. Before it arrives nobody is connected."""
 
     contact: Contact
     incarnation: int

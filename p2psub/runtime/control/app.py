@@ -11,13 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from p2psub.runtime.control.advertising import Advertising
-from p2psub.runtime.control.asking import Gate
-from p2psub.runtime.control.controlled import ControlledPeer
-from p2psub.runtime.control.guard import Guard
-from p2psub.runtime.control.metrics import PeerMetrics
-from p2psub.runtime.control.openapi import description
-from p2psub.runtime.control.pages import (
+from p2psub.api.pages import (
     ReadyPage,
     StreamPage,
     SubscriptionsPage,
@@ -27,28 +21,34 @@ from p2psub.runtime.control.pages import (
     ring_page,
     status_page,
 )
-from p2psub.runtime.control.problems import ANSWERS, JsonResponse
-from p2psub.runtime.control.publishing import Publishing
-from p2psub.runtime.control.streams import Stream, Streams, Subscribing
-from p2psub.runtime.control.tables import advertisements_text, cube_text, queues_text, ring_text, subscriptions_text
-from p2psub.runtime.values import id_to_text
+from p2psub.api.tables import advertisements_text, cube_text, queues_text, ring_text, subscriptions_text
+from p2psub.api.values import id_to_text
+from p2psub.runtime.control.advertise_endpoint import AdvertiseEndpoint
+from p2psub.runtime.control.guard import Guard
+from p2psub.runtime.control.metrics import PeerMetrics
+from p2psub.runtime.control.openapi import description
+from p2psub.runtime.control.peer_protocol import PeerProtocol
+from p2psub.runtime.control.publish_endpoint import PublishEndpoint
+from p2psub.runtime.control.requests import Gate
+from p2psub.runtime.control.responses import ANSWERS, JsonResponse
+from p2psub.runtime.control.subscribe_endpoint import OpenStream, OpenStreams, SubscribeEndpoint
 
 Page = TypeVar("Page")
 
 
-def control_app(peer: ControlledPeer, token: str) -> ASGIApp:
+def control_app(peer: PeerProtocol, token: str) -> ASGIApp:
     """The whole API for one peer, behind its guard."""
     return Guard(Starlette(routes=routes(peer), exception_handlers=ANSWERS), token)
 
 
-def routes(peer: ControlledPeer) -> list[Route]:
+def routes(peer: PeerProtocol) -> list[Route]:
     """Every path; `openapi.py` describes them."""
-    gate, streams = Gate(peer), Streams()
-    pages = Pages(peer, gate, streams)
+    gate, streams = Gate(peer), OpenStreams()
+    pages = StatusPages(peer, gate, streams)
     return [
-        Route("/v1/publish", Publishing(peer, gate).publish, methods=["POST"]),
-        Route("/v1/subscriptions", Subscribing(peer, gate, streams).subscribe, methods=["POST"]),
-        Route("/v1/advertisements", Advertising(peer, gate).advertise, methods=["POST"]),
+        Route("/v1/publish", PublishEndpoint(peer, gate).publish, methods=["POST"]),
+        Route("/v1/subscriptions", SubscribeEndpoint(peer, gate, streams).subscribe, methods=["POST"]),
+        Route("/v1/advertisements", AdvertiseEndpoint(peer, gate).advertise, methods=["POST"]),
         Route("/v1/status", pages.status),
         Route("/healthz", pages.health),
         Route("/readyz", pages.ready),
@@ -62,10 +62,10 @@ def routes(peer: ControlledPeer) -> list[Route]:
     ]
 
 
-class Pages:
+class StatusPages:
     """What only looks."""
 
-    def __init__(self, peer: ControlledPeer, gate: Gate, streams: Streams) -> None:
+    def __init__(self, peer: PeerProtocol, gate: Gate, streams: OpenStreams) -> None:
         self._peer = peer
         self._gate = gate
         self._streams = streams
@@ -107,7 +107,7 @@ class Pages:
         return JsonResponse(description())
 
 
-def _stream_page(stream: Stream) -> StreamPage:
+def _stream_page(stream: OpenStream) -> StreamPage:
     return StreamPage(
         subscription=id_to_text(stream.verdict.subscription),
         filter=stream.filter,

@@ -13,8 +13,8 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from p2psub.runtime.control.bodies import Problem
-from p2psub.runtime.control.problems import problem_response
+from p2psub.api.problems import Problem
+from p2psub.runtime.control.responses import problem_response
 
 OPEN_PATHS: Final = frozenset(["/healthz", "/readyz", "/openapi.json"])
 """Need no token."""

@@ -11,8 +11,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from p2psub.api.status import PeerStatus, Trouble
 from p2psub.model.status import Role
-from p2psub.runtime.status import PeerStatus, Trouble
 
 
 class PeerMetrics(Collector):

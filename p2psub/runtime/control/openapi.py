@@ -7,19 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from p2psub.runtime.control.bodies import (
-    ASK_BYTES_MAX,
-    MANY_BYTES_MAX,
-    NDJSON,
-    AdvertiseRequest,
-    OutcomeSay,
-    ProblemSay,
-    PublishRequest,
-    StreamLine,
-    SubscribeRequest,
-)
-from p2psub.runtime.control.guard import OPEN_PATHS
-from p2psub.runtime.control.pages import (
+from p2psub.api.pages import (
     AdvertisementsPage,
     CubePage,
     QueuesPage,
@@ -28,6 +16,18 @@ from p2psub.runtime.control.pages import (
     StatusPage,
     SubscriptionsPage,
 )
+from p2psub.api.problems import ProblemResponse
+from p2psub.api.schemas import (
+    MANY_BYTES_MAX,
+    NDJSON,
+    REQUEST_BYTES_MAX,
+    AdvertiseRequest,
+    PublishRequest,
+    PublishResponse,
+    StreamLine,
+    SubscribeRequest,
+)
+from p2psub.runtime.control.guard import OPEN_PATHS
 
 Schema = dict[str, Any]
 
@@ -37,8 +37,8 @@ REF: Final = "#/components/schemas/{name}"
 
 STRUCTS: Final = (
     PublishRequest,
-    OutcomeSay,
-    ProblemSay,
+    PublishResponse,
+    ProblemResponse,
     SubscribeRequest,
     AdvertiseRequest,
     StreamLine,
@@ -93,7 +93,7 @@ def description() -> Schema:
             "responses": {
                 "Problem": {
                     "description": "What went wrong, and what to do next.",
-                    "content": {JSON: _of(ProblemSay)},
+                    "content": {JSON: _of(ProblemResponse)},
                 }
             },
         },
@@ -137,15 +137,15 @@ PATHS: Final[Schema] = {
             "description": (
                 "One event as JSON is answered once the overlay is responsible for it. Many as lines of JSON are "
                 "answered by one line each, in order: an outcome, or an object with `error`. An event has at most "
-                f"{ASK_BYTES_MAX:,} bytes of JSON, a request of many {MANY_BYTES_MAX:,}."
+                f"{REQUEST_BYTES_MAX:,} bytes of JSON, a request of many {MANY_BYTES_MAX:,}."
             ),
             "requestBody": {"required": True, "content": {JSON: _of(PublishRequest), NDJSON: _of(PublishRequest)}},
             "responses": {
                 "200": {
                     "description": "Acknowledged.",
                     "content": {
-                        JSON: _of(OutcomeSay),
-                        NDJSON: {"schema": {"oneOf": [_of(OutcomeSay)["schema"], _of(ProblemSay)["schema"]]}},
+                        JSON: _of(PublishResponse),
+                        NDJSON: {"schema": {"oneOf": [_of(PublishResponse)["schema"], _of(ProblemResponse)["schema"]]}},
                     },
                 },
                 **_problems(400, 401, 403, 413, 503),

@@ -22,11 +22,11 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, ASGIFramework, ConnectionState
 
+from p2psub.api.control_files import TOKEN_FILE, URL_FILE
 from p2psub.errors import ConfigError
 from p2psub.runtime.control.app import control_app
-from p2psub.runtime.control.controlled import ControlledPeer
-from p2psub.runtime.control.places import TOKEN_FILE, URL_FILE
-from p2psub.runtime.whole_file import write_whole
+from p2psub.runtime.control.peer_protocol import PeerProtocol
+from p2psub.whole_file import write_whole
 
 HOST: Final = "127.0.0.1"
 
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 async def serve_control(
-    peer: ControlledPeer, data: Path, port: int = 0, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
+    peer: PeerProtocol, data: Path, port: int = 0, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
 ) -> None:
     """Serve until cancelled; reports the URL, which is also in the data directory together with the token.
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2psub.api.errors import BadContent
 from p2psub.cli.assignments import read_assignment, read_assignments, read_value, spell_value
 from p2psub.model.content import Moment, Value
-from p2psub.runtime.refusals import BadContent
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from p2psub.api.errors import NotReady
+from p2psub.api.problems import Problem
+from p2psub.api.schemas import PublishRequest, PublishResponse, SubscribeRequest
 from p2psub.cli.client import ControlClient, PeerRefused, split_lines
-from p2psub.cli.whereabouts import BadUsage, NoPeer, Whereabouts, find_peer
-from p2psub.runtime.control.bodies import OutcomeSay, Problem, PublishRequest, SubscribeRequest
-from p2psub.runtime.refusals import NotReady
+from p2psub.cli.endpoint import BadUsage, Endpoint, NoPeer, find_peer
 from tests.unit.runtime.control.fakes import NODE
 from tests.unit.runtime.control.served import Served
 
@@ -24,9 +25,9 @@ def test_a_peer_is_found_by_its_data_directory(peer: Served) -> None:
 
 
 def test_a_peer_is_found_by_url_and_token(peer: Served) -> None:
-    """P2PSUB_CONTROL and P2PSUB_TOKEN go before P2PSUB_DATA, and behind the option."""
+    """P2PSUB_CONTROL and P2PSUB_CONTROL_TOKEN go before P2PSUB_DATA, and behind the option."""
     found = find_peer(peer.data)
-    environ = {"P2PSUB_CONTROL": found.url, "P2PSUB_TOKEN": found.token, "P2PSUB_DATA": "/nowhere"}
+    environ = {"P2PSUB_CONTROL": found.url, "P2PSUB_CONTROL_TOKEN": found.token, "P2PSUB_DATA": "/nowhere"}
     with ControlClient(find_peer(None, environ)) as client:
         assert client.cube().cluster == "blue"
     with pytest.raises(NoPeer):
@@ -44,7 +45,7 @@ def test_without_a_name_there_is_advice() -> None:
     """Nothing named, or half of it, is bad usage."""
     with pytest.raises(BadUsage, match="--data"):
         find_peer(None, {})
-    with pytest.raises(BadUsage, match="P2PSUB_TOKEN"):
+    with pytest.raises(BadUsage, match="P2PSUB_CONTROL_TOKEN"):
         find_peer(None, {"P2PSUB_CONTROL": "http://127.0.0.1:1"})
 
 
@@ -63,7 +64,7 @@ def test_a_data_directory_without_peer_says_how_to_start_one(tmp_path: Path) -> 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1:1", "http://127.0.0.1:notaport"])
 def test_what_is_no_url_is_bad_usage(url: str) -> None:
     """And says how one looks."""
-    where = Whereabouts(url=url, token="t", absence="", remedy="")
+    where = Endpoint(url=url, token="t", absence="", remedy="")
     with pytest.raises(BadUsage, match="http://127"):
         ControlClient(where).status()
 
@@ -71,7 +72,7 @@ def test_what_is_no_url_is_bad_usage(url: str) -> None:
 def test_a_wrong_token_is_told_by_the_peer(peer: Served) -> None:
     """The refusal carries the peer's own advice."""
     found = find_peer(peer.data)
-    where = Whereabouts(url=found.url, token="wrong", absence="", remedy="")
+    where = Endpoint(url=found.url, token="wrong", absence="", remedy="")
     with ControlClient(where) as client, pytest.raises(PeerRefused, match=r"control\.token") as refused:
         client.status()
     assert refused.value.problem.reason == "wrong_token"
@@ -81,7 +82,7 @@ def test_many_publishes_come_back_in_order(peer: Served) -> None:
     """Outcomes and problems, one for each line."""
     with ControlClient(find_peer(peer.data)) as client:
         said = list(client.publish_lines([b'{"topic": "a"}', b"nonsense", b'{"topic": "b"}']))
-    assert [type(one) for one in said] == [OutcomeSay, Problem, OutcomeSay]
+    assert [type(one) for one in said] == [PublishResponse, Problem, PublishResponse]
 
 
 def test_a_stream_survives_what_looks_like_a_line_end(peer: Served) -> None:

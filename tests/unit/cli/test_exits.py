@@ -7,8 +7,8 @@ import json
 import pytest
 import typer
 
+from p2psub.cli.endpoint import BadUsage, NoPeer
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_NO_PEER, EXIT_REFUSED, explained
-from p2psub.cli.whereabouts import BadUsage, NoPeer
 from p2psub.errors import ConfigError, P2psubError
 
 
@@ -34,10 +34,10 @@ def test_error_is_advice_and_a_code(error: P2psubError, code: int, capsys: pytes
 def test_error_without_advice_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody is sent to a peer that never started."""
     with pytest.raises(typer.Exit), explained(as_json=True):
-        raise ConfigError("advertise", "nobody can dial it: say by which address others reach this machine")
+        raise ConfigError("public_address", "nobody can dial it: say by which address others reach this machine")
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["advice"] == ""
-    assert error["message"].startswith("advertise: nobody")
+    assert error["message"].startswith("public_address: nobody")
 
 
 def test_all_of_several_are_told(capsys: pytest.CaptureFixture[str]) -> None:

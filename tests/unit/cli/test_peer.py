@@ -12,11 +12,11 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.settings import PeerConfig
+from p2psub.api.status import PeerStatus
 from p2psub.cli.peer import _enrol, _tell_stages
 from p2psub.runtime.peer import Peer
-from p2psub.runtime.settings import PeerConfig
-from p2psub.runtime.status import PeerStatus
-from tests.runtime.papers import SecurityContext
+from tests.runtime.certified_nodes import ForgingAuthority
 from tests.unit.runtime.control.fakes import STATUS
 
 
@@ -54,7 +54,7 @@ async def test_token_that_is_not_needed_is_not_used_without_a_word(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whoever gave it may have wanted other rights."""
-    node = SecurityContext().node(tmp_path / "node")
+    node = ForgingAuthority().node(tmp_path / "node")
     node.enrol()
     await _enrol(PeerConfig(tmp_path / "node", "127.0.0.1:1", "some.token.here", name="ann"))
     (line,) = capsys.readouterr().err.splitlines()

@@ -13,13 +13,13 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from p2psub.api.errors import NotReady
+from p2psub.api.items import Gap
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_NO_PEER, EXIT_REFUSED
 from p2psub.cli.pubsub import pub, sub
 from p2psub.model.content import Draft, Guarantee, Moment
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
-from p2psub.runtime.items import Gap
-from p2psub.runtime.refusals import NotReady
 from tests.unit.runtime.control.fakes import NODE
 from tests.unit.runtime.control.served import Served
 

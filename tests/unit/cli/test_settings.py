@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from bootstrap.settings import ServiceConfig
+from p2psub.api.settings import NODE, PeerConfig
 from p2psub.cli.config import EXIT_BAD_FILE, example_text
+from p2psub.cli.endpoint import BadUsage
 from p2psub.cli.exits import EXIT_BAD_INPUT
 from p2psub.cli.main import app
 from p2psub.cli.settings import all_settings
 from p2psub.cli.settings_file import BadSettings, check_file, peer_config, service_config
-from p2psub.cli.whereabouts import BadUsage
-from p2psub.runtime.settings import NODE, PeerConfig
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -71,7 +71,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path: Path) ->
         "[node]\nheartbeat_us = 5000\n",
     )
     environ = {"P2PSUB_NAME": "environment", "P2PSUB_LISTEN": "127.0.0.1:2", "P2PSUB_NODE_RING_FINGERS": "6"}
-    chosen = peer_config(file, {"name": "option", "advertise": None}, environ)
+    chosen = peer_config(file, {"name": "option", "public_address": None}, environ)
     assert chosen.data == Path("f")
     assert chosen.name == "option"
     assert chosen.listen == "127.0.0.1:2"

@@ -12,7 +12,7 @@ from p2psub.cli.main import app
 from p2psub.cli.ranges import read_seeds, read_sizes
 from p2psub.errors import ConfigError
 from p2psub.model.records import Kind, Record
-from p2psub.runtime.trace_files import read_segments
+from p2psub.traces.segments import read_segments
 
 
 @pytest.mark.parametrize(

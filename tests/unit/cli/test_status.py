@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
+from p2psub.api.pages import status_page
+from p2psub.api.status import Capability, Trouble
 from p2psub.cli.exits import EXIT_CODES, EXIT_NO_PEER
 from p2psub.cli.status import cube, ring, score_text, status, status_table
-from p2psub.runtime.capability import UNFIT, Capability
-from p2psub.runtime.control.pages import status_page
-from p2psub.runtime.status import Trouble
+from p2psub.runtime.capability import UNFIT
 from tests.unit.runtime.control.fakes import STATUS, node_id
 from tests.unit.runtime.control.served import Served
 

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from p2psub.cli.client import ControlClient
-from p2psub.cli.whereabouts import find_peer
-from p2psub.console.session import Session
+from p2psub.cli.endpoint import find_peer
+from p2psub.console.session import ConsoleSession
 from tests.unit.console.screens import Screen
 from tests.unit.runtime.control.served import Served, served
 
@@ -29,9 +29,9 @@ def screen() -> Screen:
 
 
 @pytest.fixture
-def session(peer: Served, screen: Screen) -> Iterator[Session]:
+def session(peer: Served, screen: Screen) -> Iterator[ConsoleSession]:
     """A session of the console."""
     with ControlClient(find_peer(peer.data)) as client:
-        session = Session(client, Console(file=screen, width=200, soft_wrap=True))
+        session = ConsoleSession(client, Console(file=screen, width=200, soft_wrap=True))
         yield session
         session.close()

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from p2psub.api.errors import BadContent, NotReady
+from p2psub.api.items import Gap
 from p2psub.cli.client import PeerRefused
-from p2psub.cli.whereabouts import BadUsage
+from p2psub.cli.endpoint import BadUsage
 from p2psub.console.commands import COMMANDS, perform
-from p2psub.console.session import Session
+from p2psub.console.session import ConsoleSession
 from p2psub.model.content import Draft, Moment
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
-from p2psub.runtime.items import Gap
-from p2psub.runtime.refusals import BadContent, NotReady
 from tests.unit.console.screens import Screen
 from tests.unit.runtime.control.fakes import NODE, node_id
 from tests.unit.runtime.control.served import Served
 
 
-def test_publish_takes_typed_attributes_and_a_body(session: Session, screen: Screen, peer: Served) -> None:
+def test_publish_takes_typed_attributes_and_a_body(session: ConsoleSession, screen: Screen, peer: Served) -> None:
     """Quotes and braces keep words together; what follows -- is the body as it stands."""
     perform(session, "publish quotes/ACME price=12.5 note='at noon' tags={red, 'x y'} at=@1970-01-01 -- it's  \"so\" ")
     attributes = {"price": 12.5, "note": "at noon", "tags": frozenset(["red", "x y"]), "at": Moment(0)}
@@ -26,7 +26,7 @@ def test_publish_takes_typed_attributes_and_a_body(session: Session, screen: Scr
     assert f"{NODE.id.hex()}.5.1: 3 copies" in screen.getvalue()
 
 
-def test_notifications_appear_as_they_arrive(session: Session, screen: Screen, peer: Served) -> None:
+def test_notifications_appear_as_they_arrive(session: ConsoleSession, screen: Screen, peer: Served) -> None:
     """With the number of their subscription; verdicts and gaps too."""
     perform(session, "subscribe --replay topic = 'a'")
     assert "[1] subscribed as" in screen.getvalue()
@@ -43,14 +43,14 @@ def test_notifications_appear_as_they_arrive(session: Session, screen: Screen, p
     assert "1 more" not in screen.getvalue()
 
 
-def test_markup_and_escapes_of_others_are_only_text(session: Session, screen: Screen, peer: Served) -> None:
+def test_markup_and_escapes_of_others_are_only_text(session: ConsoleSession, screen: Screen, peer: Served) -> None:
     """What somebody publishes does not colour or move anything."""
     perform(session, "subscribe topic = 'a'")
     peer.wait(peer.peer.publish_many, [Draft("a", {"x": "[red]y[/red]\x1b[2J"})])
     screen.wait_for('x="[red]y[/red]\\u001b[2J"')
 
 
-def test_watch_off_counts_without_showing(session: Session, screen: Screen, peer: Served) -> None:
+def test_watch_off_counts_without_showing(session: ConsoleSession, screen: Screen, peer: Served) -> None:
     """And watch on shows what comes after it."""
     perform(session, "subscribe topic = 'a'")
     perform(session, "watch off")
@@ -64,7 +64,7 @@ def test_watch_off_counts_without_showing(session: Session, screen: Screen, peer
     screen.wait_for("[1] a n=2")
 
 
-def test_unsubscribe_ends_one_or_all(session: Session, peer: Served) -> None:
+def test_unsubscribe_ends_one_or_all(session: ConsoleSession, peer: Served) -> None:
     """The peer notices."""
     for topic in ("a", "b", "c"):
         perform(session, f"subscribe topic = '{topic}'")
@@ -77,7 +77,7 @@ def test_unsubscribe_ends_one_or_all(session: Session, peer: Served) -> None:
     assert not session.readers
 
 
-def test_an_error_of_the_stream_ends_its_subscription(session: Session, screen: Screen, peer: Served) -> None:
+def test_an_error_of_the_stream_ends_its_subscription(session: ConsoleSession, screen: Screen, peer: Served) -> None:
     """With the peer's advice."""
     perform(session, "subscribe topic = 'a'")
     peer.call(peer.subscription(0).put, NotReady("the peer is leaving", "start it again"))
@@ -86,7 +86,7 @@ def test_an_error_of_the_stream_ends_its_subscription(session: Session, screen: 
     assert not session.readers
 
 
-def test_an_advertisement_stands_until_it_is_withdrawn(session: Session, screen: Screen, peer: Served) -> None:
+def test_an_advertisement_stands_until_it_is_withdrawn(session: ConsoleSession, screen: Screen, peer: Served) -> None:
     """Its better verdict is shown; it has a number beside the subscriptions'."""
     perform(session, "subscribe topic = 'a'")
     perform(session, "advertise 2.5 topic = 'a' AND n > 1")
@@ -103,7 +103,7 @@ def test_an_advertisement_stands_until_it_is_withdrawn(session: Session, screen:
     assert (list(session.readers), list(session.offers)) == ([1], [])
 
 
-def test_leaving_the_console_withdraws_everything(session: Session, peer: Served) -> None:
+def test_leaving_the_console_withdraws_everything(session: ConsoleSession, peer: Served) -> None:
     """As it unsubscribes from everything."""
     perform(session, "advertise 1 topic = 'a'")
     session.close()
@@ -123,21 +123,21 @@ def test_leaving_the_console_withdraws_everything(session: Session, peer: Served
         ("help", [*COMMANDS]),
     ],
 )
-def test_looks_show_what_they_say(session: Session, screen: Screen, line: str, words: list[str]) -> None:
+def test_looks_show_what_they_say(session: ConsoleSession, screen: Screen, line: str, words: list[str]) -> None:
     """Tables, and a word on this peer."""
     perform(session, line)
     assert not [word for word in words if word not in screen.getvalue()]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_an_example(session: Session, screen: Screen, name: str) -> None:
+def test_every_command_has_help_with_an_example(session: ConsoleSession, screen: Screen, name: str) -> None:
     """And the example is of that command."""
     perform(session, f"help {name}")
     assert f"example: {name}" in screen.getvalue()
     assert COMMANDS[name].summary in screen.getvalue()
 
 
-def test_the_examples_work(session: Session, peer: Served) -> None:
+def test_the_examples_work(session: ConsoleSession, peer: Served) -> None:
     """What help shows can be typed as it is."""
     for command in COMMANDS.values():
         perform(session, command.example)
@@ -165,14 +165,14 @@ def test_the_examples_work(session: Session, peer: Served) -> None:
         ("watch", "watch on, or watch off"),
     ],
 )
-def test_bad_lines_are_told_what_to_type(session: Session, line: str, advice: str) -> None:
+def test_bad_lines_are_told_what_to_type(session: ConsoleSession, line: str, advice: str) -> None:
     """Nothing happens but advice."""
     with pytest.raises(BadUsage) as told:
         perform(session, line)
     assert advice in told.value.advice
 
 
-def test_bad_content_and_refusals_come_with_advice(session: Session) -> None:
+def test_bad_content_and_refusals_come_with_advice(session: ConsoleSession) -> None:
     """Whether the console or the peer found them."""
     with pytest.raises(BadContent, match=r"price=12\.5"):
         perform(session, "publish t nonsense")
@@ -183,7 +183,7 @@ def test_bad_content_and_refusals_come_with_advice(session: Session) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "   ", "# publish t"])
-def test_blank_lines_and_comments_are_nothing(session: Session, screen: Screen, line: str) -> None:
+def test_blank_lines_and_comments_are_nothing(session: ConsoleSession, screen: Screen, line: str) -> None:
     """For scripts."""
     perform(session, line)
     assert not screen.getvalue()

@@ -8,10 +8,10 @@ from prompt_toolkit.document import Document
 
 from p2psub.console.commands import perform
 from p2psub.console.completion import ConsoleCompleter
-from p2psub.console.session import TOPICS_MAX, Session
+from p2psub.console.session import TOPICS_MAX, ConsoleSession
 
 
-def offered(session: Session, text: str) -> list[str]:
+def offered(session: ConsoleSession, text: str) -> list[str]:
     """The whole lines that Tab would make of a text."""
     completions = ConsoleCompleter(session).get_completions(Document(text), CompleteEvent())
     return [text[: len(text) + one.start_position] + one.text for one in completions]
@@ -34,7 +34,7 @@ def offered(session: Session, text: str) -> list[str]:
         ("nonsense ", []),
     ],
 )
-def test_tab_offers_what_may_follow(session: Session, text: str, lines: list[str]) -> None:
+def test_tab_offers_what_may_follow(session: ConsoleSession, text: str, lines: list[str]) -> None:
     """Commands, topics seen, numbers held."""
     perform(session, "subscribe topic = 'nothing'")
     perform(session, "publish news")
@@ -42,7 +42,7 @@ def test_tab_offers_what_may_follow(session: Session, text: str, lines: list[str
     assert offered(session, text) == lines
 
 
-def test_only_so_many_topics_are_remembered(session: Session) -> None:
+def test_only_so_many_topics_are_remembered(session: ConsoleSession) -> None:
     """A flood of topics fills no memory."""
     for number in range(TOPICS_MAX + 5):
         session.remember(str(number))

@@ -11,7 +11,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from p2psub.cli.client import ControlClient
-from p2psub.cli.whereabouts import find_peer
+from p2psub.cli.endpoint import find_peer
 from p2psub.console.shell import history_in, run_prompt
 from p2psub.model.content import Draft
 from tests.unit.runtime.control.served import Served

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from p2psub.cli.whereabouts import BadUsage
+from p2psub.cli.endpoint import BadUsage
 from p2psub.console.words import split_body, split_words
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import trio
 
+from p2psub.api.schemas import PublishRequest, StreamLine, SubscribeRequest
 from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.runtime.control.bodies import PublishRequest, StreamLine, SubscribeRequest
 from p2psub.runtime.control.server import serve_control
 from tests.unit.runtime.control.fakes import STATUS, FakePeer
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+from p2psub.api.validation import check_draft
 from p2psub.demo.market import draw_event, draw_filters
 from p2psub.matching.language import parse_filter, print_filter
 from p2psub.matching.linear import matches
 from p2psub.model.content import Event, pinned_topics
 from p2psub.model.ids import EventId
-from p2psub.runtime.drafts import check_draft
 from tests.unit.bench import node_at
 
 ANY_ID = EventId(node_at(1), 1, 1)

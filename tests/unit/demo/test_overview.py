@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from p2psub.api.pages import ClusterPage, CubePage, QueuesPage, RingPage, StatusPage
 from p2psub.demo.overview import Overview
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId
 from p2psub.model.status import Role
-from p2psub.runtime.control.pages import ClusterPage, CubePage, QueuesPage, RingPage, StatusPage
 
 NAMES = ("one", "two")
 CUBE = tuple(ClusterPage(ClusterId(name), Prefix(bit)) for name, bit in zip(NAMES, "01", strict=True))

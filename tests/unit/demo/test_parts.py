@@ -6,17 +6,17 @@ from random import Random
 
 import pytest
 
-from p2psub.demo.parts import NotEnoughPeers, Standing, assign_parts
-from p2psub.demo.plan import Plan
+from p2psub.demo.parts import NotEnoughPeers, PeerStanding, assign_parts
+from p2psub.demo.plan import DemoPlan
 from p2psub.model.ids import ClusterId
 from p2psub.model.status import Role
 
 
-def overlay(clusters: int, members: int) -> dict[str, Standing]:
+def overlay(clusters: int, members: int) -> dict[str, PeerStanding]:
     """So many clusters, each with a super-node, a candidate and other members."""
     roles = [Role.SUPER_NODE, Role.CANDIDATE] + [Role.MEMBER] * members
     return {
-        f"peer-{number}": Standing(ClusterId(f"cluster-{number % clusters}"), roles[number // clusters])
+        f"peer-{number}": PeerStanding(ClusterId(f"cluster-{number % clusters}"), roles[number // clusters])
         for number in range(clusters * members)
     }
 
@@ -25,7 +25,7 @@ def overlay(clusters: int, members: int) -> dict[str, Standing]:
 def test_nobody_doomed_has_another_part(seed: int) -> None:
     """Publishers and subscribers live to the end; the doomed are of different clusters, and of the right roles."""
     standings = overlay(4, 4)
-    parts = assign_parts(standings, Plan(), Random(seed))
+    parts = assign_parts(standings, DemoPlan(), Random(seed))
     assert not set(parts.doomed) & {*parts.publishers, *parts.subscribers}
     assert len({standings[name].cluster for name in parts.doomed}) == 2
     assert [standings[name].role is Role.SUPER_NODE for name in parts.doomed] == [True, False]
@@ -34,17 +34,17 @@ def test_nobody_doomed_has_another_part(seed: int) -> None:
 
 def test_different_seeds_doom_different_peers() -> None:
     """The choice is drawn."""
-    assert len({assign_parts(overlay(4, 4), Plan(), Random(seed)).doomed for seed in range(20)}) > 10
+    assert len({assign_parts(overlay(4, 4), DemoPlan(), Random(seed)).doomed for seed in range(20)}) > 10
 
 
 def test_a_cluster_without_a_member_to_kill_is_told() -> None:
     """An overlay of another shape than planned ends the run with advice, not with a wrong choice."""
-    standings = {f"peer-{n}": Standing(ClusterId(f"cluster-{n}"), Role.SUPER_NODE) for n in range(16)}
+    standings = {f"peer-{n}": PeerStanding(ClusterId(f"cluster-{n}"), Role.SUPER_NODE) for n in range(16)}
     with pytest.raises(NotEnoughPeers, match="member"):
-        assign_parts(standings, Plan(), Random(1))
+        assign_parts(standings, DemoPlan(), Random(1))
 
 
 def test_fewer_clusters_than_deaths_are_told() -> None:
     """No cluster loses two."""
     with pytest.raises(NotEnoughPeers, match="clusters"):
-        assign_parts(overlay(1, 16), Plan(), Random(1))
+        assign_parts(overlay(1, 16), DemoPlan(), Random(1))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from p2psub.demo.plan import Plan
+from p2psub.demo.plan import DemoPlan
 from p2psub.errors import ConfigError
 
 
 def test_the_default_plan_is_sound() -> None:
     """16 peers in 4 clusters, of which one member and one super-node die."""
-    assert Plan().kills == 2
+    assert DemoPlan().kills == 2
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def test_the_default_plan_is_sound() -> None:
 def test_an_impossible_plan_names_its_field(field: str, plan: dict[str, int]) -> None:
     """The error begins with what to change."""
     with pytest.raises(ConfigError) as caught:
-        Plan(**plan)
+        DemoPlan(**plan)
     assert caught.value.field == field
 
 
 def test_nobody_needs_company_who_is_not_killed() -> None:
     """One peer per cluster will do for a run without deaths."""
-    Plan(peers=4, clusters=4, publishers=1, subscribers=4, member_kills=0, super_node_kills=0)
+    DemoPlan(peers=4, clusters=4, publishers=1, subscribers=4, member_kills=0, super_node_kills=0)

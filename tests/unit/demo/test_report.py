@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from p2psub.cli.demo import report_table
 from p2psub.cli.exits import EXIT_REFUSED
 from p2psub.cli.main import app
-from p2psub.demo.report import Killed, Report
+from p2psub.demo.report import DemoReport, Killed
 from p2psub.model.status import Role
 
-SOUND = Report(
+SOUND = DemoReport(
     seed=1,
     peers=16,
     clusters=4,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from p2psub.demo.market import NUMBER
-from p2psub.demo.tally import Tally
+from p2psub.demo.tally import DeliveryTally
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft
 
 CHEAP, DEAR, ALL = 0, 1, 2
 
 
-def make_tally() -> Tally:
+def make_tally() -> DeliveryTally:
     """Two filters that exclude each other, and one that takes everything."""
     texts = {CHEAP: "price < 10", DEAR: "price >= 10", ALL: ""}
-    return Tally({number: parse_filter(text) for number, text in texts.items()})
+    return DeliveryTally({number: parse_filter(text) for number, text in texts.items()})
 
 
 def quote(number: int, price: float = 5.0) -> Draft:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bootstrap.authority import Authority, Issued
-from bootstrap.issuing import issue, issue_ca
+from bootstrap.issuance import issue, issue_ca
 from p2psub.errors import ConfigError
 from p2psub.identity.certificates import (
     CLAIMS_OID,

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bootstrap.authority import Authority
-from bootstrap.issuing import issue_ca
+from bootstrap.issuance import issue_ca
 from p2psub.errors import ConfigError, MalformedMessage
 from p2psub.identity.certificates import CertificateRefused
 from p2psub.identity.enrolment import (

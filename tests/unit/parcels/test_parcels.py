@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from p2psub.api.validation import ATTRIBUTES_MAX, check_draft
 from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import PublishCommand, Reply
@@ -29,7 +30,6 @@ from p2psub.model.seals import BATCH_MAX
 from p2psub.owner import parcel_sorter
 from p2psub.parcels.sealer import Sealer
 from p2psub.publisher.parcel_sender import PARCEL_BYTES_MAX
-from p2psub.runtime.drafts import ATTRIBUTES_MAX, check_draft
 from p2psub.wire.codec import encode_batch
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX
 from tests.unit.bench import (

@@ -12,7 +12,8 @@ import pytest
 import trio
 import trio.testing
 
-from p2psub.runtime.capability import UNFIT, Capability, Measuring
+from p2psub.api.status import Capability
+from p2psub.runtime.capability import UNFIT, CapabilityMeter
 from p2psub.runtime.tcp_figures import TcpFigures, figures_of
 
 DAY_S = 86_400.0
@@ -38,7 +39,7 @@ def parts(capability: Capability) -> list[float]:
 @pytest.mark.parametrize("seen", [[], [TcpFigures(0, 1 << 62)], [TcpFigures(1 << 31, 0)]])
 def test_every_part_is_between_nothing_and_one(tmp_path: Path, online_s: float, seen: list[TcpFigures]) -> None:
     """Whatever is measured; so no part can outweigh all others, and the sum is above that of one who may not lead."""
-    capability = Measuring(tmp_path).measure(online_s, seen)
+    capability = CapabilityMeter(tmp_path).measure(online_s, seen)
     assert all(0.0 <= part <= 1.0 for part in parts(capability))
     assert capability.score == pytest.approx(sum(parts(capability)))
     assert UNFIT < 0 < capability.score
@@ -46,20 +47,20 @@ def test_every_part_is_between_nothing_and_one(tmp_path: Path, online_s: float, 
 
 def test_a_day_online_is_worth_a_point_and_no_more(tmp_path: Path) -> None:
     """So nobody leads for ever by being old."""
-    measuring = Measuring(tmp_path)
+    measuring = CapabilityMeter(tmp_path)
     assert [measuring.measure(days * DAY_S).online for days in (0, 0.5, 1, 50)] == [0.0, 0.5, 1.0, 1.0]
 
 
 def test_a_busy_machine_is_worth_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the processors that are idle, not by those that are there."""
-    assert Measuring(tmp_path).measure(0.0).processors == 0.75
+    assert CapabilityMeter(tmp_path).measure(0.0).processors == 0.75
     monkeypatch.setattr(os, "getloadavg", lambda: (20.0, 0.0, 0.0))
-    assert Measuring(tmp_path).measure(0.0).processors == 0.0
+    assert CapabilityMeter(tmp_path).measure(0.0).processors == 0.0
 
 
 def test_near_neighbours_are_worth_more_than_far_ones(tmp_path: Path) -> None:
     """By the one in the middle: one that is far away says nothing of the cluster."""
-    measuring = Measuring(tmp_path)
+    measuring = CapabilityMeter(tmp_path)
     near, mixed, far = (measuring.measure(0.0, seen).nearness for seen in ([NEAR], [NEAR, NEAR, FAR], [FAR]))
     assert near == mixed > 0.9
     assert far == 0.25
@@ -68,7 +69,7 @@ def test_near_neighbours_are_worth_more_than_far_ones(tmp_path: Path) -> None:
 
 def test_goodput_once_seen_fades_while_links_are_idle(tmp_path: Path) -> None:
     """An idle link shows little, and that proves nothing; nor does what was seen long ago."""
-    measuring = Measuring(tmp_path)
+    measuring = CapabilityMeter(tmp_path)
     idle = TcpFigures(rtt_us=1_000, bytes_per_s=5_000)
     busy = measuring.measure(0.0, [NEAR, TcpFigures(1_000, 50_000_000)]).goodput
     after = [measuring.measure(0.0, [idle]).goodput for _ in range(100)]

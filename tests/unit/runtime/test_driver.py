@@ -34,7 +34,7 @@ from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.driver import AFTER_FAULT_US, Driver, steady_us
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.links import Links
+from p2psub.runtime.links import LinkTable
 from p2psub.runtime.pulse import Pulse
 from tests.runtime.memory import MemoryNetwork, self_at
 from tests.unit.bench import at, event_of, node_at
@@ -43,7 +43,7 @@ SUBSCRIPTION = SubscriptionId(node_at(1), 1, 1)
 STAMP = Stamp(1, 0)
 
 
-class RecordingLinks(Links):
+class RecordingLinkTable(LinkTable):
     """Links that only note what they are asked for."""
 
     def __init__(self, inbox: Inbox, performed: list[Effect]) -> None:
@@ -70,7 +70,7 @@ class Machine:
         self.answers: list[list[Effect]] = []
         self.on_input: Callable[[Input], None] = lambda _: None
         note = self.performed.append
-        self.links = RecordingLinks(self.inbox, self.performed)
+        self.links = RecordingLinkTable(self.inbox, self.performed)
         self.pulse = Pulse()
         self.driver = Driver(self, self.inbox, self.links, note, note, note, note, pulse=self.pulse)
 

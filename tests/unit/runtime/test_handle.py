@@ -8,11 +8,11 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.errors import AdvertisementRefused, AlreadyEnded, Refusal, SubscriptionRefused
 from p2psub.model.ids import ClusterId, SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, SubscribeVerdict, VerdictStatus
-from p2psub.runtime.advertisement import Advertisement
-from p2psub.runtime.refusals import AdvertisementRefused, AlreadyEnded, Refusal, SubscriptionRefused
-from p2psub.runtime.subscription import Subscription
+from p2psub.runtime.advertisement_handle import AdvertisementHandle
+from p2psub.runtime.subscription_stream import SubscriptionStream
 from tests.unit.bench import node_at
 
 ID = SubscriptionId(node_at(1), 1, 1)
@@ -23,7 +23,7 @@ class Held:
 
     def __init__(
         self,
-        handle: Subscription | Advertisement,
+        handle: SubscriptionStream | AdvertisementHandle,
         judge: Callable[[SubscriptionId, VerdictStatus, tuple[ClusterId, ...]], SubscribeVerdict | AdvertiseVerdict],
         refused: type[Refusal],
     ) -> None:
@@ -38,7 +38,7 @@ class Held:
     def put(self, status: VerdictStatus, *unreached: str) -> None:
         """The node hands a verdict in."""
         verdict = self.verdict(status, *unreached)
-        if isinstance(self.handle, Subscription):
+        if isinstance(self.handle, SubscriptionStream):
             assert isinstance(verdict, SubscribeVerdict)
             self.handle.put(verdict)
         else:
@@ -50,8 +50,8 @@ class Held:
 def held(request: pytest.FixtureRequest) -> Held:
     """One of each kind."""
     if request.param == "subscription":
-        return Held(Subscription(8, lambda _: None), SubscribeVerdict, SubscriptionRefused)
-    return Held(Advertisement(), AdvertiseVerdict, AdvertisementRefused)
+        return Held(SubscriptionStream(8, lambda _: None), SubscribeVerdict, SubscriptionRefused)
+    return Held(AdvertisementHandle(), AdvertiseVerdict, AdvertisementRefused)
 
 
 async def test_the_first_verdict_is_waited_for(held: Held, nursery: trio.Nursery) -> None:

@@ -25,12 +25,12 @@ from p2psub.runtime.handshake import (
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MAGIC, PAYLOAD_BYTES_MAX, frame
-from p2psub.wire.versions import VERSION
+from p2psub.wire.version import VERSION
 from tests.runtime.memory import OVERLAY, passport_of, self_at
 from tests.unit.bench import at, node_at
 
 ME, PEER = self_at(1), self_at(2)
-HELLO = Hello(OVERLAY, PEER.contact, 1, VERSION, VERSION)
+HELLO = Hello(OVERLAY, PEER.contact, 1, VERSION)
 WELCOME = Welcome(PEER.contact, 1, VERSION)
 
 Side = Callable[[Session], Awaitable[Greeted]]
@@ -81,20 +81,20 @@ async def test_both_sides_know_each_other() -> None:
 async def test_what_the_other_side_says_of_its_address_is_taken() -> None:
     """It knows best where it is; only its id is proved."""
     moved = Contact(PEER.contact.id, "elsewhere:1")
-    assert (await after(dialled, framed(Hello(OVERLAY, moved, 1, VERSION, VERSION)))).contact == moved
+    assert (await after(dialled, framed(Hello(OVERLAY, moved, 1, VERSION)))).contact == moved
     assert (await after(dialling, framed(Welcome(moved, 1, VERSION)))).contact == moved
 
 
 async def test_another_overlay_is_refused() -> None:
     """Certificates say so too; a peer that is told apart only here has a wrong configuration."""
     with pytest.raises(HandshakeRefused, match="belongs to the overlay 'other'"):
-        await after(dialled, framed(Hello("other", PEER.contact, 1, VERSION, VERSION)))
+        await after(dialled, framed(Hello("other", PEER.contact, 1, VERSION)))
 
 
 async def test_an_id_that_is_not_the_certificates_is_refused() -> None:
     """On either side."""
     with pytest.raises(HandshakeRefused, match="another node's id"):
-        await after(dialled, framed(Hello(OVERLAY, at(3), 1, VERSION, VERSION)))
+        await after(dialled, framed(Hello(OVERLAY, at(3), 1, VERSION)))
     with pytest.raises(HandshakeRefused, match="another node's id"):
         await after(dialling, framed(Welcome(at(3), 1, VERSION)))
 
@@ -111,17 +111,27 @@ async def test_another_node_at_the_address_is_not_even_greeted() -> None:
 async def test_we_do_not_talk_to_ourselves() -> None:
     """Whoever gave us our own address as a contact hears so."""
     mine, theirs = trio.testing.memory_stream_pair()
-    await theirs.send_all(framed(Hello(OVERLAY, ME.contact, 1, VERSION, VERSION)))
+    await theirs.send_all(framed(Hello(OVERLAY, ME.contact, 1, VERSION)))
     with pytest.raises(HandshakeRefused, match="we dialled ourselves"):
         await welcome(Session(mine, passport_of(ME.contact.id)), ME)
 
 
-async def test_a_version_that_we_do_not_speak_is_refused() -> None:
-    """An offer without one of ours, and an answer in one that we did not offer."""
+@pytest.mark.parametrize("theirs", [VERSION - 1, VERSION + 1])
+async def test_another_version_is_refused_with_advice(theirs: int) -> None:
+    """In a hello and in a welcome."""
     with pytest.raises(UnknownVersion, match="upgrade the older side"):
-        await after(dialled, framed(Hello(OVERLAY, PEER.contact, 1, VERSION + 1, VERSION + 2)))
-    with pytest.raises(HandshakeRefused, match="which we do not speak"):
-        await after(dialling, framed(Welcome(PEER.contact, 1, VERSION + 1)))
+        await after(dialled, framed(Hello(OVERLAY, PEER.contact, 1, theirs)))
+    with pytest.raises(UnknownVersion, match="upgrade the older side"):
+        await after(dialling, framed(Welcome(PEER.contact, 1, theirs)))
+
+
+async def test_a_dialler_of_another_version_is_told_ours() -> None:
+    """The dialled side answers before it refuses, so both sides can give the advice."""
+    mine, theirs = trio.testing.memory_stream_pair()
+    await theirs.send_all(framed(Hello(OVERLAY, PEER.contact, 1, VERSION + 1)))
+    with pytest.raises(UnknownVersion):
+        await welcome(Session(mine, passport_of(PEER.contact.id)), ME)
+    assert await theirs.receive_some() == framed(Welcome(ME.contact, ME.incarnation, VERSION))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +161,7 @@ async def test_bytes_that_are_no_frame_are_refused(side: Side) -> None:
 @pytest.mark.parametrize("is_whole", [True, False])
 async def test_a_first_frame_is_small(side: Side, is_whole: bool) -> None:
     """We hold a few kilobytes for somebody who has said nothing yet, however he sends them."""
-    long = framed(Hello("x" * (HELLO_BYTES_MAX + 1), PEER.contact, 1, VERSION, VERSION))
+    long = framed(Hello("x" * (HELLO_BYTES_MAX + 1), PEER.contact, 1, VERSION))
     with pytest.raises(HandshakeRefused, match="first frame of more than"):
         await after(side, long if is_whole else long[: HELLO_BYTES_MAX + 1])
 

@@ -19,11 +19,11 @@ from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.runtime.handshake import HANDSHAKE_S_MAX
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.link import CREDIT_BYTES
-from p2psub.runtime.links import CROSSED_S_MAX, DIAL_S_MAX, Links
+from p2psub.runtime.links import CROSSED_S_MAX, DIAL_S_MAX, LinkTable
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import encode_batch
 from p2psub.wire.framing import frame
-from p2psub.wire.versions import VERSION
+from p2psub.wire.version import VERSION
 from tests.runtime.memory import OVERLAY, MemoryNetwork, passport_of, self_at
 from tests.unit.bench import at, node_at
 
@@ -37,7 +37,7 @@ class Station:
         self.contact = at(place)
         self.inbox = Inbox()
         self.transport = network.transport(self.contact)
-        self.links = Links(self_at(place), self.transport, self.inbox, denied)
+        self.links = LinkTable(self_at(place), self.transport, self.inbox, denied)
 
     async def run(self) -> None:
         await self.transport.bind()
@@ -499,7 +499,7 @@ async def test_a_peer_that_is_denied_while_it_comes_does_not_arrive(start: Stati
 
 def hello_of(place: int) -> bytes:
     """What the node at this place says first."""
-    return frame(encode_batch([Hello(OVERLAY, at(place), 1, VERSION, VERSION)], Stamp(0, 0)))
+    return frame(encode_batch([Hello(OVERLAY, at(place), 1, VERSION)], Stamp(0, 0)))
 
 
 async def call(network: MemoryNetwork, place: int, station: Station) -> trio.abc.Stream:

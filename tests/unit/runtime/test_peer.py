@@ -8,6 +8,9 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.errors import ADVICE, AdvertisementRefused, BadContent, NotAuthorized, NotTaken, SubscriptionRefused
+from p2psub.api.items import Gap, Notification
+from p2psub.api.status import PeerStatus
 from p2psub.matching.faults import FilterError
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft, Filter, Guarantee
@@ -27,21 +30,11 @@ from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import REFUSALS, Reason
 from p2psub.runtime import peer as peer_module
-from p2psub.runtime.advertisement import Advertisement
+from p2psub.runtime.advertisement_handle import AdvertisementHandle
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.items import Gap, Notification
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.pulse import Pulse
-from p2psub.runtime.refusals import (
-    ADVICE,
-    AdvertisementRefused,
-    BadContent,
-    NotAuthorized,
-    NotTaken,
-    SubscriptionRefused,
-)
-from p2psub.runtime.status import PeerStatus
-from p2psub.runtime.subscription import Subscription
+from p2psub.runtime.subscription_stream import SubscriptionStream
 from tests.unit.bench import event_of, node_at
 from tests.unit.runtime.control.fakes import STATUS, UNREADY
 
@@ -282,7 +275,7 @@ async def test_publisher_waits_while_the_links_cannot_keep_up(nursery: trio.Nurs
 
 async def test_a_subscription_is_entered_with_its_verdict(nursery: trio.Nursery) -> None:
     """Asked for with its filter and window; items come in; leaving the block unsubscribes."""
-    node, entered, leave = Node(), list[Subscription](), trio.Event()
+    node, entered, leave = Node(), list[SubscriptionStream](), trio.Event()
 
     @nursery.start_soon
     async def subscribe() -> None:
@@ -326,7 +319,7 @@ async def test_a_better_verdict_reaches_the_application(nursery: trio.Nursery) -
 
 async def test_items_of_two_subscriptions_are_kept_apart(nursery: trio.Nursery) -> None:
     """Whichever verdict came first."""
-    node, entered = Node(), dict[SubscriptionId, Subscription]()
+    node, entered = Node(), dict[SubscriptionId, SubscriptionStream]()
 
     async def subscribe() -> None:
         async with node.peer.subscribe(Filter()) as subscription:
@@ -416,7 +409,7 @@ async def test_what_cannot_be_asked_for_is_refused_at_once() -> None:
 async def test_an_advertisement_stands_while_its_block_runs(nursery: trio.Nursery) -> None:
     """Entered with its verdict, which may become a better one; then withdrawn."""
     node, statuses, leave = Node(), list[VerdictStatus](), trio.Event()
-    ended = list[Advertisement]()
+    ended = list[AdvertisementHandle]()
 
     @nursery.start_soon
     async def advertise() -> None:

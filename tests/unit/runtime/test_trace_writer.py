@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,42 +12,19 @@ from typing import Any
 import msgspec
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from p2psub.errors import ConfigError
-from p2psub.model.content import Event, Filter, Moment, Operator, Predicate, Value
-from p2psub.model.ids import EventId
-from p2psub.model.instants import Stamp
-from p2psub.model.records import Kind, Record
+from p2psub.model.records import Kind
 from p2psub.model.step import Step
-from p2psub.runtime.trace_files import SegmentDamaged, encode_records, read_segments
 from p2psub.runtime.trace_writer import TraceConfig, TraceWriter
-from tests.oracles.instances import exact, instances_of
-from tests.unit.bench import at, node_at, subscription_of
+from p2psub.traces.segments import read_segments
+from tests.unit.bench import at
 from tests.unit.runtime.full_disk import files_limited_to
 from tests.unit.runtime.processes import process
 
 NODE = at(1)
 KIB = 1024
-VALUES: dict[str, Value] = {
-    "bool": True,
-    "int": 1,
-    "float": 1.0,
-    "text": "1",
-    "date": Moment(1),
-    "ints": frozenset([1, 2]),
-    "texts": frozenset(["1"]),
-    "none": frozenset(),
-    "large": 2**64 - 1,
-    "tiny": 5e-324,
-    "nan": math.nan,
-    "inf": math.inf,
-    "-inf": -math.inf,
-    "$float": "inf",
-    "line": "a\nb\r\u2028c",
-}
 
 
 class Tracer:
@@ -82,55 +58,10 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-def written(directory: Path, records: list[Record]) -> list[Record]:
-    """These records, written to a segment and read again."""
-    (directory / "0123456789-1-000000000001.v3.ndjson").write_bytes(encode_records(records))
-    return list(read_segments(directory))
-
-
 async def wait_records(directory: Path, count: int) -> None:
     """Return when so many records can be read; a worker thread writes them, in time of its own."""
     while len(sequences(directory)) < count:
         await trio.sleep(0)
-
-
-# Format
-
-
-@given(st.lists(instances_of(Record), min_size=1, max_size=3))
-def test_every_record_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, records: list[Record]) -> None:
-    """Every field of a record survives with its type: ids, nested events, filters, sets, dates and infinities."""
-    found = written(tmp_path_factory.mktemp("trace"), records)
-    assert [exact(record) for record in found] == [exact(record) for record in records]
-
-
-def test_json_tells_all_values_apart(tmp_path: Path) -> None:
-    """Values that look alike in JSON, and floats for which it has no word, come back as they were."""
-    event = Event(EventId(node_at(9), 1, 1), "topic", VALUES, b"\x00\xff")
-    wanted = Filter(((Predicate("price", Operator.LESS, math.inf), Predicate("size", Operator.EQUAL, math.nan)), ()))
-    first = Record(Kind.PUBLISH, NODE.id, 1, 1, Stamp(1, 0), published=event)
-    second = Record(Kind.SUBSCRIBE, NODE.id, 1, 2, Stamp(2, 0), subscribed=subscription_of(wanted))
-    assert repr(written(tmp_path, [first, second])) == repr([first, second])
-
-
-def test_a_line_is_one_flat_object(tmp_path: Path) -> None:
-    """Each line is a JSON object by itself, without the fields that a kind does not use."""
-    lines = encode_records([Record(Kind.DROP, NODE.id, 1, n, Stamp(5, n), payload="a\nb", count=3) for n in (1, 2)])
-    objects = [msgspec.json.decode(line) for line in lines.split(b"\n")[:-1]]
-    node = "AQAAAAAAAAAAAAAAAAAAAAAAAAA="
-    assert objects == [
-        {"kind": "drop", "node": node, "incarnation": 1, "sequence": n, "stamp": [5, n], "payload": "a\nb", "count": 3}
-        for n in (1, 2)
-    ]
-
-
-@pytest.mark.parametrize("damage", [b'{"kind":"start","node', b'{"kind":"start"}\n', b"[]\n", b'{"kind":"\xff"}\n'])
-def test_a_damaged_segment_is_named(tmp_path: Path, damage: bytes) -> None:
-    """The error names file and line, and what to do."""
-    path = tmp_path / "0123456789-1-000000000001.v3.ndjson"
-    path.write_bytes(encode_records([Record(Kind.START, NODE.id, 1, 1, Stamp(1, 0))]) + damage)
-    with pytest.raises(SegmentDamaged, match=r"0001\.v3\.ndjson, line 2: .*leave this file out"):
-        list(read_segments(tmp_path))
 
 
 async def test_segments_are_read_in_the_order_of_writing(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ from contextlib import asynccontextmanager
 import msgspec
 import trio
 
+from p2psub.api.errors import NotAuthorized
+from p2psub.api.items import Item, Notification
+from p2psub.api.status import LinkStatus, PeerStatus
 from p2psub.matching.faults import FilterError
 from p2psub.model.content import (
     Advertisement,
@@ -29,9 +32,6 @@ from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.status import LifeStage, NodeStatus, Role
-from p2psub.runtime.items import Item, Notification
-from p2psub.runtime.refusals import NotAuthorized
-from p2psub.runtime.status import LinkStatus, PeerStatus
 
 TOKEN = "a-token-for-tests"
 

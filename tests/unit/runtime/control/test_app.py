@@ -11,13 +11,13 @@ import httpx
 import msgspec
 import pytest
 
+from p2psub.api.schemas import NDJSON, REQUEST_BYTES_MAX
+from p2psub.api.status import Trouble
 from p2psub.model.content import Draft, Guarantee, Moment, Value
 from p2psub.runtime.control.app import control_app, routes
-from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON
 from p2psub.runtime.control.guard import OPEN_PATHS
 from p2psub.runtime.control.openapi import description
-from p2psub.runtime.control.publishing import BATCH_EVENTS
-from p2psub.runtime.status import Trouble
+from p2psub.runtime.control.publish_endpoint import BATCH_EVENTS
 from tests.unit.runtime.control.fakes import NODE, STATUS, TOKEN, UNREADY, FakePeer, node_id
 
 
@@ -118,7 +118,7 @@ async def test_publish_that_is_not_taken_is_for_later() -> None:
 async def test_too_large_requests_are_refused() -> None:
     """413, for more bytes than a request may have and for an event that no frame would carry."""
     async with client_of(FakePeer()) as client:
-        problem(await client.post("/v1/publish", content=b" " * (ASK_BYTES_MAX + 1)), 413)
+        problem(await client.post("/v1/publish", content=b" " * (REQUEST_BYTES_MAX + 1)), 413)
         problem(await client.post("/v1/publish", json={"topic": "t", "body": "a" * 300_000}), 413)
 
 

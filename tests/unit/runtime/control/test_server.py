@@ -16,15 +16,15 @@ import pytest
 import trio
 import trio.testing
 
+from p2psub.api.errors import NotReady
+from p2psub.api.items import Gap, Notification
+from p2psub.api.schemas import NDJSON, REQUEST_BYTES_MAX
 from p2psub.errors import ConfigError
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
-from p2psub.runtime.control.bodies import ASK_BYTES_MAX, NDJSON
 from p2psub.runtime.control.server import CONNECTIONS_MAX, http_config, serve_control
-from p2psub.runtime.items import Gap, Notification
-from p2psub.runtime.refusals import NotReady
 from tests.unit.runtime.control.fakes import NODE, FakePeer, FakeSubscription
 
 
@@ -220,7 +220,7 @@ async def test_a_large_body_is_answered_even_when_it_is_not_wanted(tmp_path: Pat
     """A refusal reaches a client that sends more than any queue holds."""
     async with serving(FakePeer(), tmp_path) as client:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        content = b" " * (4 * ASK_BYTES_MAX)
+        content = b" " * (4 * REQUEST_BYTES_MAX)
         answer = await client.post("/v1/publish", content=content, headers=headers)
         assert answer.status_code == (401 if token else 413)
 

@@ -1,0 +1,211 @@
+"""What goes over the control API as JSON, for both of its ends."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from p2psub.api.errors import BadContent
+from p2psub.api.items import Gap, Item, Notification
+from p2psub.api.problems import Problem
+from p2psub.api.validation import check_draft
+from p2psub.api.values import Json, id_to_text, values_from_json, values_to_json
+from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, Draft, Event, Guarantee
+from p2psub.model.ids import ClusterId
+from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
+
+NDJSON: Final = "application/x-ndjson"
+"""Lines of JSON."""
+
+REQUEST_BYTES_MAX: Final = 8 * EVENT_BYTES_MAX
+"""One request: the largest event still fits if JSON escapes each of its characters."""
+
+MANY_BYTES_MAX: Final = 16 * 1024 * 1024
+"""One request of many events."""
+
+WINDOW_MAX: Final = 65_536
+"""Items that may wait for the reader of one subscription."""
+
+Values = Annotated[
+    dict[str, Any],
+    msgspec.Meta(
+        description="By name; see Value.",
+        extra_json_schema={"additionalProperties": {"$ref": "#/components/schemas/Value"}},
+    ),
+]
+"""Content as `p2psub.api.values` writes it."""
+
+
+class PublishRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An event to publish; its body as text, or as base64 if it is none."""
+
+    topic: str
+    attributes: Values = {}
+    body: str | None = None
+    body_base64: str | None = None
+    retain_s: float = 0.0
+    guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+
+
+class PublishResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a publish; of an `at_most_once` event neither copies nor matches are known."""
+
+    event: str
+    copies: int | None
+    matched: int | None
+
+
+class SubscribeRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A subscription to hold while its answer is being read."""
+
+    filter: str
+    params: Values = {}
+    replay: bool = False
+    window: Annotated[int, msgspec.Meta(ge=1, le=WINDOW_MAX)] = 1024
+
+
+class AdvertiseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An advertisement to hold while its answer is being read."""
+
+    filter: str
+    rate: Annotated[float, msgspec.Meta(gt=0, le=RATE_MAX, description="Events per second, at most.")]
+    params: Values = {}
+
+
+class AdvertisedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an advertisement stands."""
+
+    advertisement: str
+    status: VerdictStatus
+    unreached: tuple[ClusterId, ...] = ()
+
+
+class VerdictItem(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a subscription stands."""
+
+    subscription: str
+    status: VerdictStatus
+    unreached: tuple[ClusterId, ...] = ()
+
+
+class EventItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An event that was wanted."""
+
+    id: str
+    topic: str
+    attributes: Values
+    body: str | None = None
+    body_base64: str | None = None
+    retain_s: float
+    guarantee: Guarantee
+
+
+class GapItem(msgspec.Struct, frozen=True, kw_only=True):
+    """Events that are missing here, and why."""
+
+    count: int
+    reason: str
+
+
+class StreamLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line of the answer to a subscription or an advertisement: exactly one of these."""
+
+    verdict: VerdictItem | None = None
+    advertised: AdvertisedItem | None = None
+    event: EventItem | None = None
+    gap: GapItem | None = None
+    error: Problem | None = None
+
+    @property
+    def judged(self) -> VerdictItem | AdvertisedItem | None:
+        """The verdict, whatever it is on."""
+        return self.verdict or self.advertised
+
+
+def draft_of(request: PublishRequest) -> Draft:
+    """The draft that is asked to be published; BadContent or TooLarge if it is none."""
+    if request.body is not None and request.body_base64 is not None:
+        raise BadContent("the event has two bodies", "give body or body_base64, not both")
+    body = _body_of(request)
+    draft = Draft(request.topic, values_from_json(request.attributes), body, request.retain_s, request.guarantee)
+    check_draft(draft)
+    return draft
+
+
+def _body_of(request: PublishRequest) -> bytes:
+    if request.body_base64 is None:
+        return (request.body or "").encode()
+    try:
+        return base64.b64decode(request.body_base64, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise BadContent("body_base64 is no base64", "encode the body, with padding and without line breaks") from error
+
+
+def request_of(draft: Draft) -> PublishRequest:
+    """The inverse of `draft_of`."""
+    body, body_base64 = _split_body(draft.body)
+    attributes: dict[str, Json] = values_to_json(draft.attributes)
+    return PublishRequest(
+        topic=draft.topic,
+        attributes=attributes,
+        body=body,
+        body_base64=body_base64,
+        retain_s=draft.retain_s,
+        guarantee=draft.guarantee,
+    )
+
+
+def _split_body(body: bytes) -> tuple[str | None, str | None]:
+    """The body as text and as base64: one of them, none of them if it is empty."""
+    if not body:
+        return None, None
+    try:
+        return body.decode(), None
+    except UnicodeDecodeError:
+        return None, base64.b64encode(body).decode()
+
+
+def publish_response(outcome: PublishOutcome) -> PublishResponse:
+    """An outcome, ready for JSON."""
+    return PublishResponse(event=id_to_text(outcome.event), copies=outcome.copies, matched=outcome.matched)
+
+
+def event_item(event: Event) -> EventItem:
+    """An event, ready for JSON."""
+    body, body_base64 = _split_body(event.body)
+    return EventItem(
+        id=id_to_text(event.id),
+        topic=event.topic,
+        attributes=values_to_json(event.attributes),
+        body=body,
+        body_base64=body_base64,
+        retain_s=event.retain_us / 1e6,
+        guarantee=event.guarantee,
+    )
+
+
+def verdict_item(verdict: SubscribeVerdict) -> VerdictItem:
+    """A verdict, ready for JSON."""
+    return VerdictItem(
+        subscription=id_to_text(verdict.subscription), status=verdict.status, unreached=verdict.unreached
+    )
+
+
+def advertised_line(verdict: AdvertiseVerdict) -> StreamLine:
+    """A verdict on an advertisement, ready for JSON."""
+    name = id_to_text(verdict.advertisement)
+    return StreamLine(advertised=AdvertisedItem(advertisement=name, status=verdict.status, unreached=verdict.unreached))
+
+
+def line_of(item: Item) -> StreamLine:
+    """An item of a subscription, ready for JSON."""
+    match item:
+        case Notification():
+            return StreamLine(event=event_item(item.event))
+        case Gap():
+            return StreamLine(gap=GapItem(count=item.count, reason=item.reason))
+        case SubscribeVerdict():
+            return StreamLine(verdict=verdict_item(item))

@@ -1,0 +1,55 @@
+"""What a peer says, in a line for people. What others published is shown so that no terminal obeys it."""
+
+from __future__ import annotations
+
+from p2psub.api.schemas import AdvertisedItem, EventItem, GapItem, PublishResponse, VerdictItem
+from p2psub.api.values import value_from_json
+from p2psub.cli.assignments import spell_text, spell_value
+from p2psub.model.outcomes import VerdictStatus
+
+
+def outcome_text(outcome: PublishResponse) -> str:
+    """What became of a publish."""
+    if outcome.copies is None:
+        return f"published {outcome.event}: at most once, so copies and matches are not known"
+    copies = f"{outcome.copies} {'copy' if outcome.copies == 1 else 'copies'}"
+    matched = f"{outcome.matched} {'subscription' if outcome.matched == 1 else 'subscriptions'}"
+    return f"published {outcome.event}: {copies}, matched {matched}"
+
+
+def event_text(event: EventItem) -> str:
+    """An event: topic, attributes, and what there is of a body."""
+    words = [spell_text(event.topic)]
+    words += [
+        f"{spell_text(name)}={spell_value(value_from_json(name, value))}" for name, value in event.attributes.items()
+    ]
+    if event.body is not None:
+        words.append(f"body={spell_text(event.body)}")
+    if event.body_base64 is not None:
+        words.append(f"body_base64={event.body_base64}")
+    return " ".join(words)
+
+
+def gap_text(gap: GapItem) -> str:
+    """Word of missing events."""
+    return f"{gap.count} {'event is' if gap.count == 1 else 'events are'} missing here: {gap.reason}"
+
+
+def verdict_text(said: VerdictItem | AdvertisedItem) -> str:
+    """Where a subscription stands, or an advertisement."""
+    if isinstance(said, VerdictItem):
+        name, done, stored, advice = (
+            said.subscription,
+            "subscribed",
+            "stored",
+            "ask for less, or ask for the right to it",
+        )
+    else:
+        name, done, stored, advice = said.advertisement, "advertised", "known", "ask for the right to publish it"
+    match said.status:
+        case VerdictStatus.STABLE:
+            return f"{done} as {name}, in every cluster"
+        case VerdictStatus.ACCEPTED:
+            return f"{done} as {name}; not yet {stored} in {', '.join(said.unreached) or 'some clusters'}"
+        case VerdictStatus.REFUSED:
+            return f"{name} was refused; {advice}"

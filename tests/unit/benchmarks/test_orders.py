@@ -1,0 +1,45 @@
+"""Orders survive the pipe."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from p2psub.bench.content import EventLoad
+from p2psub.bench.orders import (
+    AnyWorkerOrder,
+    Consumed,
+    ConsumeOrder,
+    EnterOrder,
+    LookOrder,
+    PrepareOrder,
+    ProfileOrder,
+    PublishOrder,
+    decode_order,
+    encode_line,
+)
+from p2psub.model.content import Guarantee
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        EnterOrder("data", "name", "127.0.0.1:1", "token", "cluster", False),
+        PrepareOrder(EventLoad(3, ("a", "b"), 7, Guarantee.EFFECTIVELY_ONCE)),
+        PublishOrder(1, 200.0),
+        ConsumeOrder(10, 1.5, one_by_one=True, is_timed=True),
+        ProfileOrder(True),
+        LookOrder(),
+    ],
+)
+def test_an_order_is_one_line_and_comes_back(order: AnyWorkerOrder) -> None:
+    """Whatever it carries."""
+    line = encode_line(order)
+    assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
+    assert decode_order(line) == order
+
+
+def test_an_answer_is_known_by_whoever_asked() -> None:
+    """Its line does not name it."""
+    consumed = Consumed(3, 0, 5, [1, 2, 3])
+    assert msgspec.json.decode(encode_line(consumed), type=Consumed) == consumed
