@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
 from email.message import Message
 from email.parser import Parser
@@ -24,34 +26,46 @@ pytestmark = pytest.mark.xdist_group("wheel")
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with what the pure wheel installs."""
+    """Where an environment keeps its packages in which the pure wheel is installed, beside all that it needs."""
     room = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(room)]
     built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
+    venv.create(room / "venv")
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(room / "venv")}))
     (wheel,) = room.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(room / "installed")
-    return room / "installed"
+        packed.extractall(packages)
+    # A directory that is named in a .pth file has its own .pth files unread: the sources, installed to be edited, hide.
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    return packages
 
 
 def metadata(installed: Path) -> Message:
     """What the wheel says of itself."""
-    (file,) = installed.glob("*.dist-info/METADATA")
+    (file,) = installed.glob("p2psub-*.dist-info/METADATA")
     return Parser().parsestr(file.read_text(encoding="utf-8"))
 
 
 def check(installed: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Type-check the program where p2psub is installed and not written: there its marker counts."""
     shutil.copy(PROGRAM, cwd)
-    mypy = [sys.executable, "-P", "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={os.devnull}", PROGRAM.name]
-    environment = os.environ | {"PYTHONPATH": str(installed)}
-    return subprocess.run(mypy, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    python = installed.parents[2] / "bin" / "python"
+    mypy = [sys.executable, "-P", "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={os.devnull}"]
+    environment = {name: value for name, value in os.environ.items() if name not in {"MYPYPATH", "PYTHONPATH"}}
+    return subprocess.run(
+        [*mypy, f"--python-executable={python}", PROGRAM.name],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_the_licence_is_in_the_wheel(installed: Path) -> None:
     """As its text, and as a name that tools know."""
-    (licence,) = installed.glob("*.dist-info/licenses/LICENSE")
+    (licence,) = installed.glob("p2psub-*.dist-info/licenses/LICENSE")
     assert licence.read_bytes() == (ROOT / "LICENSE").read_bytes()
     said = metadata(installed)
     assert (said["License-Expression"], said.get_all("License-File")) == ("Apache-2.0", ["LICENSE"])
