@@ -6,6 +6,7 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import p2psub
@@ -30,19 +31,23 @@ TOLD_TO_TRIO = {("runtime/link.py", "trio.TooSlowError"), ("runtime/strangers.py
 """Raised for the task of one link, which counts it and ends."""
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Name and syntax tree of every module behind the public API."""
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module behind the public API, by its name, as a syntax tree."""
+    found: dict[str, ast.Module] = {}
     for module in pkgutil.walk_packages(p2psub.__path__, "p2psub."):
         parts = module.name.split(".")
         if parts[1] not in APART and not module.ispkg and parts[-1] != "__main__":
             path = ROOT.joinpath(*parts).with_suffix(".py")
-            yield module.name, ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+            found[module.name] = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    return found
 
 
+@cache
 def errors() -> dict[str, type[BaseException]]:
     """Every error that is defined behind the public API."""
     found: dict[str, type[BaseException]] = {}
-    for name, tree in modules():
+    for name, tree in modules().items():
         classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
         for cls in (getattr(importlib.import_module(name), cls, None) for cls in classes):
             if isinstance(cls, type) and issubclass(cls, BaseException):
@@ -80,7 +85,7 @@ def test_every_exported_error_has_one_root() -> None:
 def test_nothing_else_is_raised_on_purpose() -> None:
     """No error of Python or of trio, which a program would have to know of."""
     inside = ROOT / "p2psub"
-    found = {(name, raised) for name, tree in modules() for raised in foreign(tree)}
+    found = {(name, raised) for name, tree in modules().items() for raised in foreign(tree)}
     places = {
         (ROOT.joinpath(*name.split(".")).with_suffix(".py").relative_to(inside), raised) for name, raised in found
     }
