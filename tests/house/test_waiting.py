@@ -16,7 +16,7 @@ SLEEPS = {
     "p2psub/demo/formation.py": "whether an overlay has formed is known by its peers, which answer and do not call",
     "p2psub/demo/traffic.py": "whether they are idle, too",
     "p2psub/runtime/host.py": "the machine is measured once a minute: for the time itself",
-    "p2psub/runtime/identifying.py": "a certificate is renewed once a day, and sooner again after a failure",
+    "p2psub/runtime/node_identity.py": "a certificate is renewed once a day, and sooner again after a failure",
     "p2psub/runtime/link.py": "a peer that sends too much is read later: for the time itself",
     "p2psub/runtime/store.py": "a disk that took nothing does not tell when it takes something again",
     "p2psub/runtime/trace_writer.py": "the same disk",
