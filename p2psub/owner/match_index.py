@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
@@ -74,7 +74,8 @@ class _Staged:
     is_whole: bool = False
 
 
-class Filed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Filed:
     """A subscription that is in the index now, as active or as ended."""
 
     record: Subscription

@@ -7,8 +7,9 @@ every matched subscription has an outcome, whichever member is its owner by then
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
@@ -52,7 +53,8 @@ _BACKOFF_MAX: Final = 5
 _SPOOL_EVERY_TICKS: Final = 10
 
 
-class OwnerStatus(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OwnerStatus:
     """What an owner shows of itself."""
 
     undischarged: int

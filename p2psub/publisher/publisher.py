@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -55,7 +55,8 @@ class _Waiting:
     """How often we were sent on since the last tick."""
 
 
-class PublisherStatus(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PublisherStatus:
     """What a publisher shows of itself."""
 
     outbox: int

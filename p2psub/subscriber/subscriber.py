@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from p2psub.admission.declarations import Declarations, Declared
 from p2psub.config import PubSubConfig
@@ -39,7 +38,8 @@ class _Wanted:
     """Per process of an owner: how many events its spool dropped, as told so far."""
 
 
-class SubscriberStatus(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SubscriberStatus:
     """What a subscriber shows of itself."""
 
     subscriptions: tuple[SubscriptionId, ...]
