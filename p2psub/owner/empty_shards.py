@@ -1,7 +1,7 @@
-"""Wildcard shards that are known to be empty, so that nobody is asked about them.
+"""Wildcard shards that are known to be empty, so that their owners need not be asked.
 
 A shard's owner that has no subscription there leases the right to pass it over. The lease is counted from when we
-asked, so that it ends here before it ends there; who is busy asks again before that.
+asked, so that it ends here before it ends there; a busy owner asks again before that.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ class EmptyShards:
             self._asked.add(shard)
             self._step.send(owner, ShardRequest(cluster, shard, self._step.now))
 
-    def on_shard_request(self, peer: Contact, ask: ShardRequest) -> None:
-        is_ours = ask.cluster == self._election.cluster and 0 <= ask.shard < self._config.shards
-        if is_ours and self._arc_lease.serves(self._match_index.shard_key(ask.shard)):
-            if self._match_index.lease_empty(ask.shard):
-                self._step.send(peer, ShardEmpty(ask.cluster, ask.shard, ask.asked_us))
+    def on_shard_request(self, peer: Contact, request: ShardRequest) -> None:
+        is_ours = request.cluster == self._election.cluster and 0 <= request.shard < self._config.shards
+        if is_ours and self._arc_lease.serves(self._match_index.shard_key(request.shard)):
+            if self._match_index.lease_empty(request.shard):
+                self._step.send(peer, ShardEmpty(request.cluster, request.shard, request.asked_us))
 
-    def on_shard_empty(self, peer: Contact, say: ShardEmpty) -> None:
-        if say.cluster == self._election.cluster and 0 <= say.shard < self._config.shards:
-            self.lease(peer, say.shard, say.asked_us)
+    def on_shard_empty(self, peer: Contact, response: ShardEmpty) -> None:
+        if response.cluster == self._election.cluster and 0 <= response.shard < self._config.shards:
+            self.lease(peer, response.shard, response.asked_us)
 
     def tick(self) -> None:
         """Renew the leases that are much used."""

@@ -68,13 +68,13 @@ class HeldEvent:
         self.born_us = born_us
         self.owed: dict[SubscriptionId, Obligation] = {o.subscription: o for o in owed_event.owed}
         self.held_by: dict[NodeId, None] = {}
-        """Who is known to hold it durably, ourselves included."""
+        """The members known to hold it durably, ourselves included."""
         self.asked: dict[NodeId, None] | None = None
         """Whom we asked to hold it, if it was born here; None if it came from another holder."""
         self.told_by: NodeId | None = None
-        """Who asked us to hold it; it need not hold it durably itself yet."""
+        """The member that asked us to hold it; it need not hold it durably itself yet."""
         self.kept_tick = -1_000
-        """When somebody was last asked to keep it, or asked us."""
+        """When a member was last asked to hold it, or asked us."""
         self.look_tick = 0
         """Until then nothing can be due."""
         self.is_recorded = False
