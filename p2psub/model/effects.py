@@ -175,7 +175,7 @@ class CancelTimer(msgspec.Struct, frozen=True, gc=False):
 class Write(msgspec.Struct, frozen=True, gc=False):
     """One row of the store; no value removes the row."""
 
-    room: str
+    namespace: str
     name: tuple[object, ...]
     value: object | None
 
