@@ -14,7 +14,7 @@ _NOTHING: Final = Rights((), (), may_lead=False)
 
 
 class Permits:
-    """Rights by peer, ourselves included; whoever has no link has none."""
+    """Rights by peer, ourselves included; a peer without a link has none."""
 
     def __init__(self, me: NodeId, own: Rights) -> None:
         self._rights: dict[NodeId, Rights] = {me: own}
@@ -33,7 +33,7 @@ class Permits:
         return self._rights.get(peer, _NOTHING)
 
     def refusal(self, peer: NodeId, record: Declaration) -> Reason | None:
-        """Why a peer's record is not numbered; whoever asks through our own API has been told before."""
+        """Why a peer's record is not numbered; an application of our own was told before, by the API."""
         if excess_of(record.filter) is not None:
             return Reason.FILTER_TOO_LARGE
         rights, topics = self.of(peer), pinned_topics(record.filter)

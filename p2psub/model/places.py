@@ -1,4 +1,4 @@
-"""Who stands where: the directory's entries (clusters in the cube) and a cluster's table (members on the ring)."""
+"""Places: the directory's entries (clusters in the cube) and a cluster's table (members on the ring)."""
 
 from __future__ import annotations
 

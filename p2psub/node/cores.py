@@ -76,7 +76,7 @@ class Cores:
         return True
 
     def known_members(self) -> list[Contact]:
-        """Everybody we know of in our cluster, ourselves included."""
+        """Every member we know of in our cluster, ourselves included."""
         owners = () if self.arc_lease.table is None else self.arc_lease.table.owners
         known = {contact.id: contact for contact in (self.step.me, *owners, *self.ring.remembered.values())}
         return [known[node] for node in sorted(known)]

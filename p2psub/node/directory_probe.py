@@ -17,7 +17,7 @@ class DirectoryProbe:
         self._asked = 0
 
     def near(self) -> list[Contact]:
-        """Whom we were told to ask, and whom we remember of our cluster."""
+        """The contacts we were given, and the members we remember of our cluster."""
         me = self._cores.step.me.id
         return [c for c in (*self._contacts, *self._cores.ring.remembered.values()) if c.id != me]
 

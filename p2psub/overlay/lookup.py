@@ -15,7 +15,7 @@ from p2psub.model.step import Step
 from p2psub.overlay.ring import Ring
 
 _PATIENCE_TICKS: Final = 4
-"""A look-up unanswered for this long is forgotten; whoever still wants it asks again. A guess: two heartbeats."""
+"""A look-up unanswered for this long is forgotten; a core that still wants it asks again. A guess: two heartbeats."""
 
 
 class Lookups:

@@ -1,7 +1,7 @@
-"""Wildcard shards that are known to be empty, so that nobody is asked about them.
+"""Wildcard shards that are known to be empty, so that their owners need not be asked.
 
 A shard's owner that has no subscription there leases the right to pass it over. The lease is counted from when we
-asked, so that it ends here before it ends there; who is busy asks again before that.
+asked, so that it ends here before it ends there; a busy owner asks again before that.
 """
 
 from __future__ import annotations

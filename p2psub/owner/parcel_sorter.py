@@ -62,7 +62,7 @@ class ParcelSorter:
     # The topics' owner
 
     def on_parcel_to_owner(self, peer: Contact, sent: ParcelToOwner) -> None:
-        """Pass a publisher's own events on to those who want them."""
+        """Pass a publisher's own events on to the subscribers that want them."""
         shipment = Shipment(sent.parcel, sent.leaves)
         parcel, events = sent.parcel, sent.parcel.events
         if parcel.places or not shipment.is_sound() or events[0].id.node != peer.id:
@@ -105,7 +105,7 @@ class ParcelSorter:
     # A shard's owner
 
     def on_parcel_to_shard(self, peer: Contact, sent: ParcelToShard) -> None:
-        """Pass events on to those who want them in a shard of ours."""
+        """Pass events on to the subscribers that want them in a shard of ours."""
         shipment, shard = Shipment(sent.parcel, sent.leaves), sent.shard
         parcel, events = sent.parcel, sent.parcel.events
         if not 0 <= shard < self._config.shards or not shipment.is_sound():

@@ -118,7 +118,7 @@ class Routing:
         self._casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes.items())))
 
     def tick(self) -> None:
-        """Repeat to peers that have not answered; answer for those who have when patience ends."""
+        """Repeat to peers that have not answered; answer for those that have when patience ends."""
         open_casts = [(event, cast, arriving) for event, by in self._arriving.items() for cast, arriving in by.items()]
         for event, cast, arriving in open_casts:
             if self._step.tick - arriving.arrived_tick >= _PATIENCE_TICKS:

@@ -20,7 +20,7 @@ def check_received(evidence: Evidence) -> Iterator[Finding]:
     new: set[_Reception] = set()
     for at_us, record in evidence.of(Kind.RECEIVE, Kind.DUPLICATE, Kind.ROLE):
         if record.kind is Kind.ROLE:
-            # Who begins or ends a term forgets the casts of the term before.
+            # A node that begins or ends a term forgets the casts of the term before.
             new = {reception for reception in new if reception[:2] != (record.node, record.incarnation)}
             continue
         if record.cast is None:

@@ -1,4 +1,4 @@
-"""The bound on owners: six heartbeats after a member fell, somebody can acknowledge for its keys."""
+"""The bound on owners: six heartbeats after a member fell, another can acknowledge for its keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sims.engine.heirs import Succession
 OWNER_HEARTBEATS = 6
 OWNER_HEARTBEATS_LOSSY = 8
 LOSSY = 0.05
-"""From this loss on the longer bound holds (design 4)."""
+"""From this loss on the longer bound holds (docs/promises.md)."""
 
 
 def bound(evidence: Evidence) -> int:
@@ -20,7 +20,7 @@ def bound(evidence: Evidence) -> int:
 
 
 def replacements(evidence: Evidence) -> list[tuple[Succession, float | None]]:
-    """Owners that fell while nothing else was broken, and the heartbeats to their heir (None: none came).
+    """Owners that fell while nothing else was broken, and the heartbeats to their successor (None: none came).
 
     A super-node's fall is another case, which failover is judged by; so is one beside a cut or another crash.
     """
