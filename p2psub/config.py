@@ -69,7 +69,7 @@ class ClusterConfig:
     candidates: Count = 2
     """Candidates to which the super-node's changes are replicated."""
     lease_ticks: Ticks = 20
-    """How long a grant of keys runs without its super-node: longer than a failover (8 H), so that one stops nothing."""
+    """How long a member serves its arc without its super-node: longer than a failover (8 H), which so stops nothing."""
     seen_ticks: Ticks = 1200
     """Members seen within this time count for the required copies (10 minutes)."""
     succession_ticks: Ticks = 3
@@ -100,16 +100,16 @@ class CubeConfig:
 
 @dataclass(frozen=True, slots=True)
 class PubSubConfig:
-    """Publishing, keeping and delivering."""
+    """Publishing, copies and deliveries."""
 
     copies: Count = 3
     """Copies that an acknowledgement needs, where the cluster has as many members."""
     shards: Count = 2
     """Wildcard shards: a few."""
     empty_lease_us: Span = Micros(2 * SECOND_US)
-    """How long an asker may take a wildcard shard for empty."""
+    """How long the owner of a topic may take a wildcard shard for empty."""
     retry_ticks: Ticks = 4
-    """An unanswered publish or keep is sent again after this time."""
+    """An unanswered publish, or request for a copy, is sent again after this time."""
     redeliver_ticks: Ticks = 12
     """An undischarged event is routed again after this time."""
     undelivered_ttl_us: Span = Micros(3600 * SECOND_US)

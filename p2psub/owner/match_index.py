@@ -117,7 +117,7 @@ class MatchIndex:
         return [Obligation(id_, records[id_].cluster) for id_ in matcher.match(event)]
 
     def match_many(self, key: Key, events: Sequence[Event], indexes: list[int], wanted: Wanted) -> None:
-        """Add to `wanted` who under `key` wants which of the events at these indexes."""
+        """Add to `wanted` which subscriptions under `key` want which of the events at these indexes."""
         matcher = self._index.matchers.get(key)
         if matcher is not None:
             matcher.match_many(events, indexes, wanted)
@@ -127,7 +127,7 @@ class MatchIndex:
         return self._index.records[subscription].cluster
 
     def lease_empty(self, shard: int) -> bool:
-        """Whether a wildcard shard is empty; if so, the asker may take it for empty for a while."""
+        """Whether a wildcard shard is empty; if so, the owner that asks may take it for empty for a while."""
         key = self._shard_keys[shard]
         if key in self._index.matchers:
             return False

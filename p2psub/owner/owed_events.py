@@ -315,7 +315,7 @@ class OwedEvents:
         self._released.clear()
 
     def _due(self, held: HeldEvent) -> list[Contact]:
-        """Whom to ask now to hold it; also decides when to look at it again."""
+        """The members to ask now to hold it; also decides when to look at it again."""
         owner, me = self._arc_lease.owner_of(held.key), self._step.me.id
         if owner is None:
             return []

@@ -150,5 +150,5 @@ class ParcelSorter:
 
 
 def weight_of_want(want: tuple[SubscriptionId, list[int]]) -> int:
-    """Bytes on a link of who wants which events of a parcel, or a few more."""
+    """Bytes on a link of which subscriptions want which events of a parcel, or a few more."""
     return 64 + 3 * len(want[1])

@@ -18,7 +18,7 @@ from p2psub.overlay.directory import Directory
 from p2psub.super_node.change_set import ChangeSet
 
 _PATIENCE_TICKS: Final = 4
-"""How long a cast waits for subscribing peers; who is late is tried again by the owner. A guess: two heartbeats."""
+"""How long a cast waits for subscribing peers; the owner tries those that are late again. A guess: two heartbeats."""
 
 
 @dataclass(slots=True)

@@ -40,6 +40,6 @@ def check_owners_replaced(evidence: Evidence) -> Iterator[Finding]:
     most = bound(evidence)
     for fall, heartbeats in replacements(evidence):
         if heartbeats is None or heartbeats > most:
-            took = "nobody followed" if heartbeats is None else f"the next came after {heartbeats:.1f} heartbeats"
+            took = "no owner followed" if heartbeats is None else f"the next came after {heartbeats:.1f} heartbeats"
             text = f"owner {fall.fallen.hex()[:8]} of {fall.cluster} fell; {took}, {most} are allowed"
             yield Finding("bound:owner", text, None, fall.at_us)
