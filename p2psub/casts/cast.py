@@ -1,9 +1,9 @@
 """Casts at one super-node: requests go down, answers merge on the way up, custody bridges the wait for them.
 
 A cast knows no content: what it must know of its payload it asks the payload, and what the payload means to our own
-cluster is handed in. A repeated request is answered from
-memory or joined to the open one, so repeating is harmless. Every half has one slot: the first answer fills it.
-An answer that is quick needs no custody before it: only what is still open at the next tick is acknowledged so.
+cluster is handed in. A repeated request is answered from memory or joined to the open one, so repeating is harmless.
+Every half has one slot: the first answer fills it. A quick answer needs no custody before it: only what is still open
+at the next tick is acknowledged so.
 """
 
 from __future__ import annotations

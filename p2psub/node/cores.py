@@ -65,7 +65,7 @@ class Cores:
     def adopt_table(self, table: Table) -> bool:
         """Obey a table of our super-node's, if we hold the index for it.
 
-        Its members are whom we look for later, and the next of them may be a closer successor than the ring told us.
+        We remember its members to look for them later; the next of them may be a closer successor than the ring told.
         """
         self.ring.remember(*table.owners)
         self.ring.consider(table.after(self.step.me.id))

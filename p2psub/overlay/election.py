@@ -23,7 +23,7 @@ _ALONE_PATIENCE_TICKS: Final = 60
 
 
 class Election:
-    """One member's opinion on who its super-node is."""
+    """One member's opinion on which node is its super-node."""
 
     def __init__(self, step: Step, config: ClusterConfig) -> None:
         self._step = step
@@ -42,7 +42,7 @@ class Election:
         return self.super_node is not None and self.super_node.id == self._step.me.id
 
     def recover(self, cluster: ClusterId, epoch: Epoch) -> None:
-        """After a restart: the highest epoch we knew; who leads must be heard anew."""
+        """After a restart: the highest epoch we knew; the super-node must be heard anew."""
         self.cluster, self.epoch = cluster, epoch
 
     def lead(self, cluster: ClusterId) -> None:
