@@ -12,7 +12,8 @@ from p2psub.model.messages import AnyMessage
 ROOT = Path(__file__).resolve().parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MESSAGES = (ROOT / "docs" / "protocol" / "messages.md").read_text(encoding="utf-8")
-QUOTED = re.compile(r"`([\w.-]*[\w/.-]*(?:\.py|\.toml|/))`")
+QUOTED = re.compile(r"`([\w./-]+(?:\.py|\.toml|/))`")
+LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[\w-]*)?\)")
 PREFIXES = ("", "p2psub/", "p2psub/analysis/")
 OF_OTHER_TREES = {"traces/", "tables/", "pubsub/"}
 """Directories of a peer's data and of a report, and the one that a decision says there is no more."""
@@ -52,3 +53,11 @@ def test_every_path_on_a_page_exists() -> None:
         if path not in names | OF_OTHER_TREES and not any((ROOT / prefix / path).exists() for prefix in PREFIXES)
     ]
     assert not missing
+
+
+def test_every_link_between_pages_leads_to_a_file() -> None:
+    """A page that moves takes its links along."""
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    links = [(page, link) for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    assert len(links) > 100
+    assert not [(page.name, link) for page, link in links if not (page.parent / link).exists()]
