@@ -1,4 +1,4 @@
-"""How a cast walks the cube: who covers what. Pure arithmetic on prefixes.
+"""How a cast walks the cube: which cluster covers which half. Pure arithmetic on prefixes.
 
 A message names the subcube its receiver must cover. The receiver keeps its own part and hands every sibling half inside
 that subcube to the neighbour there. In a complete cube this is the rule of Hyper 2.1, "only dimensions above the one it

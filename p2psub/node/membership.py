@@ -68,7 +68,7 @@ class Membership:
         self._step.send(super_node, heartbeat)
 
     def on_heartbeat(self, peer: Contact, heartbeat: Heartbeat) -> None:
-        """A member sends us a heartbeat: take it if we lead, else say who does."""
+        """A member sends us a heartbeat: take it if we lead, else name the super-node."""
         term = self._cores.office.term
         if term is None or heartbeat.cluster != term.id.cluster:
             known = self._election.super_node if heartbeat.cluster == self._election.cluster else None

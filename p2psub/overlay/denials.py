@@ -24,7 +24,7 @@ IsSigned = Callable[[DenyResponse], bool]
 
 
 class Denials:
-    """The list of this node; `source` is who hears of new ones first."""
+    """The list of this node; `source` is the node that hears of new ones first."""
 
     def __init__(
         self, step: Step, is_signed: IsSigned, known: DenyResponse | None = None, source: Contact | None = None

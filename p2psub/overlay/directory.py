@@ -1,4 +1,4 @@
-"""Which cluster owns which prefix, and who speaks for it. Spread by anti-entropy; merging is idempotent.
+"""Which cluster owns which prefix, and which node speaks for it. Spread by anti-entropy; merging is idempotent.
 
 An entry has two halves that move apart: the place (prefix, standing) is ordered by its version, the voice (super-node,
 spares) by its epoch and edition. The order in which news arrives does not matter.

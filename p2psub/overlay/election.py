@@ -97,7 +97,7 @@ class Election:
         return self.cluster is not None and self.super_node is None
 
     def begin_succession(self) -> None:
-        """All who could know of a super-node say that there is none: the line begins to count here."""
+        """All members that could know of a super-node say that there is none: the succession begins here."""
         self._vacant_ticks = 0
 
     def is_my_turn(self, members: list[Contact], hears_anybody: bool) -> bool:

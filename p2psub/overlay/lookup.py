@@ -90,7 +90,7 @@ class Lookups:
         self.start(Key(start), keep)
 
     def _probe_for_other_ring(self) -> None:
-        """Ask a remembered contact, in turn, who follows us: after a cut, the answer may name the other ring."""
+        """Ask a remembered contact, in turn, which member follows us: after a cut, it may name the other ring."""
         remembered = list(self._ring.remembered.values())
         if remembered:
             self._merge = (self._merge + 1) % len(remembered)

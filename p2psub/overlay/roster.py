@@ -1,4 +1,4 @@
-"""The super-node's list of its members: who is heard, how capable they are, who would succeed."""
+"""The super-node's list of its members: which are heard, how capable they are, which would succeed."""
 
 from __future__ import annotations
 

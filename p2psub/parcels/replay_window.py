@@ -53,7 +53,7 @@ class ReplayWindows:
         first = parcel.events[0].id
         name = (first.node, first.incarnation, *way)
         window = self._windows.pop(name, None) or ReplayWindow()
-        # Last in the order of use, so the first is who was silent for longest.
+        # Last in the order of use, so the first is the one that was silent for longest.
         self._windows[name] = window
         if len(self._windows) > _WINDOWS_MAX:
             del self._windows[next(iter(self._windows))]

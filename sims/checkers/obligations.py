@@ -55,7 +55,7 @@ class _Register:
         wanted.changes.append((number.log, number.n, subscription.version, subscription.state))
 
     def owed(self, event: Event, vector: dict[LogId, int]) -> list[SubscriptionId]:
-        """Whom an event stored under that vector is owed to."""
+        """The subscriptions to which an event stored under that vector is owed."""
         return [
             wanted.id
             for wanted in [*self._by_topic.get(event.topic, []), *self._open]
