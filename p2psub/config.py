@@ -1,6 +1,6 @@
 """Every number a node goes by. Spans are in microseconds; ticks are half heartbeats.
 
-`p2psub config example` prints all of it, with the sentences below: each field says what it means to whoever sets it.
+`p2psub config example` prints all of it, with the sentences below: each field says what it means to an operator.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RingConfig:
     """Chord's shape."""
 
     successors: Count = 3
-    """Length r of the successor list (design 3)."""
+    """Length r of the successor list (docs/protocol/ring.md)."""
     fingers: Count = 8
     """Fingers kept; a ring of 64 has six distinct ones."""
     finger_every_ticks: Ticks = 20
@@ -61,15 +61,15 @@ class ClusterConfig:
     """Elections, leases, tables."""
 
     size_min: Count = 4
-    """Below it a cluster is the first choice of newcomers (design 1)."""
+    """Below it a cluster is the first choice of newcomers (docs/protocol/hypercube.md)."""
     size_target: Count = 16
     """Up to it newcomers are taken in without being asked for by name."""
     size_max: Count = 64
     """A super-node takes no more members than this."""
     candidates: Count = 2
-    """Candidates to whom the super-node's state is streamed."""
+    """Candidates to which the super-node's changes are replicated."""
     lease_ticks: Ticks = 20
-    """How long a grant of keys runs without its super-node: longer than a failover (8 H), so that one stops nothing."""
+    """How long a member serves its arc without its super-node: longer than a failover (8 H), which so stops nothing."""
     seen_ticks: Ticks = 1200
     """Members seen within this time count for the required copies (10 minutes)."""
     succession_ticks: Ticks = 3
@@ -100,16 +100,16 @@ class CubeConfig:
 
 @dataclass(frozen=True, slots=True)
 class PubSubConfig:
-    """Publishing, keeping and delivering."""
+    """Publishing, copies and deliveries."""
 
     copies: Count = 3
     """Copies that an acknowledgement needs, where the cluster has as many members."""
     shards: Count = 2
     """Wildcard shards: a few."""
     empty_lease_us: Span = Micros(2 * SECOND_US)
-    """How long an asker may take a wildcard shard for empty."""
+    """How long the owner of a topic may take a wildcard shard for empty."""
     retry_ticks: Ticks = 4
-    """An unanswered publish or keep is sent again after this time."""
+    """An unanswered publish, or request for a copy, is sent again after this time."""
     redeliver_ticks: Ticks = 12
     """An undischarged event is routed again after this time."""
     undelivered_ttl_us: Span = Micros(3600 * SECOND_US)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Put `content` under `path`, durably: whoever looks finds what was there before, or all of the new.
+    """Put `content` under `path`, durably: a reader finds what was there before, or all of the new.
 
     It is written under a dot name in the same directory, which a process that is killed may leave behind.
     """

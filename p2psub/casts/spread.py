@@ -1,4 +1,4 @@
-"""How a cast walks the cube: who covers what. Pure arithmetic on prefixes.
+"""How a cast walks the cube: which cluster covers which half. Pure arithmetic on prefixes.
 
 A message names the subcube its receiver must cover. The receiver keeps its own part and hands every sibling half inside
 that subcube to the neighbour there. In a complete cube this is the rule of Hyper 2.1, "only dimensions above the one it
@@ -20,7 +20,7 @@ def halves(own: Prefix, subcube: Prefix) -> tuple[tuple[int, Prefix], ...]:
 
 @lru_cache(maxsize=1 << 12)
 def neighbour(own: Prefix, dimension: int, prefixes: tuple[Prefix, ...]) -> Prefix | None:
-    """The prefix that owns our label with bit `dimension` flipped; None if it is not among them."""
+    """The prefix that owns our label with bit `dimension` flipped; None if there is none."""
     label = padded_flip(own, dimension)
     return next((prefix for prefix in prefixes if owns_label(prefix, label)), None)
 

@@ -76,6 +76,6 @@ class PrefixBuckets(Buckets):
 
 
 class TriedBuckets(Buckets):
-    """Buckets by number of a predicate in the store: whoever unfiles a row drops the predicate too."""
+    """Buckets by number of a predicate in the store: the caller that unfiles a row drops the predicate too."""
 
     __slots__ = ()

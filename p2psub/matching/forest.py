@@ -1,7 +1,7 @@
 """The covering forest (Once 3.1): a tree's node covers its children, and holds the subscriptions with its filter.
 
 It says what is enough to forward (the roots), and whether a filter is covered already. It does not match: the engine
-does that faster without it. So it may lag behind: additions wait until somebody asks, or until there is time.
+does that faster without it. So it may lag behind: additions wait until the forest is asked, or until there is time.
 
 A subscription is a handle with its own id. Unlike in the paper's experiment, covering never drops, merges or ends one.
 """
@@ -177,7 +177,7 @@ class Forest:
         self._waiting[subscription] = wanted
 
     def remove(self, subscription: SubscriptionId) -> None:
-        """Take a subscription out; a node that nobody wants any more leaves its children to its parent."""
+        """Take a subscription out; a node without subscriptions leaves its children to its parent."""
         self._waiting.pop(subscription, None)
         node = self._by_subscription.pop(subscription, None)
         if node is not None:
@@ -197,7 +197,7 @@ class Forest:
         return len(self._waiting)
 
     def maximal(self) -> list[Filter]:
-        """Filters that together take all that anybody wants, none of them covered by another one that was seen to."""
+        """Filters that together take all that subscriptions want, none of them covered by another that was placed."""
         self.settle()
         return [node.filter for node in self.roots]
 

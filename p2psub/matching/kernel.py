@@ -44,7 +44,7 @@ class Slot:
     def grow(self, rows: int) -> None:
         """Make room for so many rows."""
         del self.axis_of, self.low_of, self.high_of
-        # Nobody else holds these arrays; resizing in place spares a copy of large ones.
+        # No other object holds these arrays; resizing in place spares a copy of large ones.
         for column in (self.axes, self.lows, self.highs):
             column.resize(rows, refcheck=False)
         self._open()

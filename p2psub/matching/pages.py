@@ -1,7 +1,7 @@
 """Rows found by a hash, at a sixth of what a dict takes: what they are found by is known of the row, not held again.
 
 A page holds some entries in order, each a part of the hash and a row. When pages get too full on average, one of them
-is split in two, and the next time the next one (linear hashing, Litwin 1980): growing never makes anybody wait.
+is split in two, and the next time the next one (linear hashing, Litwin 1980): growing never makes an insertion wait.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Rows:
         return row
 
     def give_back(self, row: RowNumber) -> None:
-        """The row is nobody's."""
+        """The row belongs to no subscription."""
         self.homes[row] = self.keys[row] = self.holders[row] = None
         self._free.append(row)
 

@@ -34,7 +34,7 @@ class _Shelf(dict[Value, PredicateNumber]):
 
 
 class PredicateStore:
-    """Numbers predicates; a number is given again once nobody uses it."""
+    """Numbers predicates; a number is given again once no row uses it."""
 
     __slots__ = ("_constants", "_free", "_free_several", "_several", "_shelf_of", "_shelves", "_tests", "_uses")
 

@@ -157,7 +157,7 @@ class Disconnect(msgspec.Struct, frozen=True, gc=False):
 
 
 class Deny(msgspec.Struct, frozen=True, gc=False):
-    """Speak with these nodes no more, and with nobody else who was denied before; remember the list."""
+    """End the links of these nodes, and of those denied before, and open none; remember the list."""
 
     denials: DenyResponse
 

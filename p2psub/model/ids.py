@@ -69,7 +69,7 @@ class SubscriptionId(NamedTuple):
 
 
 class CastId(NamedTuple):
-    """One cast: who asked for it and its number there."""
+    """One cast: the super-node that started it, and its number there."""
 
     node: NodeId
     incarnation: Natural

@@ -1,8 +1,8 @@
 """Hashes over a batch of events: how each of them is shown to be one of the batch.
 
 The signature is over the root of a Merkle tree whose leaves are the events' hashes. Level by level four neighbours are
-hashed together, at the end of a level as many as there are. Whoever has some of the events needs, level by level and
-from left to right, the neighbours it cannot compute: that is a proof. With all events it is empty.
+hashed together, at the end of a level as many as there are. A node that has some of the events needs, level by level
+and from left to right, the neighbours it cannot compute: that is a proof. With all events it is empty.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOGETHER: Final = 4
 
 
 class Tree:
-    """All hashes over a batch, for whoever has all of its leaves."""
+    """All hashes over a batch, for a node that has all of its leaves."""
 
     __slots__ = ("_levels",)
 
@@ -41,7 +41,7 @@ class Tree:
         return tuple(self._levels[0])
 
     def proof(self, places: Sequence[int]) -> tuple[Leaf, ...]:
-        """What somebody needs who has the events at these places."""
+        """What a node needs that has the events at these places."""
         needed: list[bytes] = []
         known = set(places)
         for level in self._levels[:-1]:

@@ -59,7 +59,7 @@ class AdvertiseVerdict(msgspec.Struct, frozen=True, array_like=True):
 class PublishOutcome(msgspec.Struct, frozen=True, array_like=True):
     """What `publish` returns: the copies that hold the event and how many subscriptions it matched, or why not.
 
-    Neither is known of an event that is `at_most_once`: it is stored nowhere, and nobody answers for it.
+    Neither is known of an event that is `at_most_once`: it is stored nowhere, and no owner answers for it.
     """
 
     event: EventId

@@ -1,4 +1,4 @@
-"""Who stands where: the directory's entries (clusters in the cube) and a cluster's table (members on the ring)."""
+"""Places: the directory's entries (clusters in the cube) and a cluster's table (members on the ring)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     members: Natural
     standing: Standing = Standing.PRESENT
     spares: tuple[Contact, ...] = ()
-    """Members who can say who speaks for the cluster, if the super-node is never heard of again."""
+    """Members that can name the cluster's super-node, if this one is never heard of again."""
     edition: Natural = 0
     """Counts the spares named in one term."""
 

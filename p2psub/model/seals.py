@@ -10,7 +10,7 @@ from p2psub.model.ids import Natural
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 
 BATCH_MAX = 256
-"""Events under one signature: by then it costs less than the hashes, even to whoever gets one in a hundred."""
+"""Events under one signature: by then it costs less than the hashes, even to a node that gets one in a hundred."""
 
 SIGNATURE_BYTES = 64
 LEAF_BYTES = 16
@@ -20,7 +20,7 @@ Leaf = Annotated[bytes, msgspec.Meta(min_length=LEAF_BYTES, max_length=LEAF_BYTE
 
 
 class Signature(msgspec.Struct, frozen=True, array_like=True):
-    """What a publisher says of a batch, and the certificate by which anybody can tell that it was the publisher."""
+    """What a publisher says of a batch, and the certificate by which any node can tell that it was the publisher."""
 
     value: Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES)]
     certificate: Annotated[bytes, msgspec.Meta(max_length=CERTIFICATE_BYTES_MAX)]

@@ -180,7 +180,7 @@ class Step:
         self.effects.append(record)
 
     def make_record(self, kind: Kind, **fields: Any) -> Record:
-        """A trace record that whoever asked for it writes itself."""
+        """A trace record that the caller writes itself."""
         self.record(kind, **fields)
         made = self.effects.pop()
         assert isinstance(made, Record)

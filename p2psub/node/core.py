@@ -158,7 +158,7 @@ class NodeCore:
         if ("cluster",) in membership:
             name, epoch = cast("tuple[ClusterId, Any]", membership["cluster",])
             cores.election.recover(name, epoch)
-            # Whoever belonged to no cluster begins as a newcomer.
+            # A node that belonged to no cluster begins as a newcomer.
             cores.cube.recover(cast("Any", disk.get(DIRECTORY_NAMESPACE, {})).values())
             cores.cold_start.table = cast("Table | None", membership.get(("table",)))
         cores.ring.remember(*cast("tuple[Contact, ...]", membership.get(("contacts",), ())))
@@ -175,7 +175,7 @@ class NodeCore:
         """Advance the node by one batch of inputs.
 
         `now` never runs backwards. Perform the effects in order, before the next step. The inputs are iterated over, so
-        that whoever hands them in can see how far the step came; a compiled walk over a list would not ask it.
+        that the driver can see how far the step came; a compiled walk over a list would not ask it.
         """
         step = self._step
         step.now = now
@@ -264,7 +264,7 @@ class NodeCore:
         cores.denials.tick()
 
     def _on_delivered(self, peer: Contact, delivered: pubsub.Delivered) -> None:
-        """A subscriber answers whoever sent the event: us as super-node, as owner, or as both."""
+        """A subscriber answers the sender of the event: us as super-node, as owner, or as both."""
         if self._cores.office.term is not None:
             self._cores.office.term.routing.on_delivered(peer, delivered)
         self._cores.owner.on_delivered(peer, delivered)

@@ -65,7 +65,7 @@ class Cores:
     def adopt_table(self, table: Table) -> bool:
         """Obey a table of our super-node's, if we hold the index for it.
 
-        Its members are whom we look for later, and the next of them may be a closer successor than the ring told us.
+        We remember its members to look for them later; the next of them may be a closer successor than the ring told.
         """
         self.ring.remember(*table.owners)
         self.ring.consider(table.after(self.step.me.id))
@@ -76,7 +76,7 @@ class Cores:
         return True
 
     def known_members(self) -> list[Contact]:
-        """Everybody we know of in our cluster, ourselves included."""
+        """Every member we know of in our cluster, ourselves included."""
         owners = () if self.arc_lease.table is None else self.arc_lease.table.owners
         known = {contact.id: contact for contact in (self.step.me, *owners, *self.ring.remembered.values())}
         return [known[node] for node in sorted(known)]

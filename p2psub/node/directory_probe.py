@@ -17,12 +17,12 @@ class DirectoryProbe:
         self._asked = 0
 
     def near(self) -> list[Contact]:
-        """Whom we were told to ask, and whom we remember of our cluster."""
+        """The contacts we were given, and the members we remember of our cluster."""
         me = self._cores.step.me.id
         return [c for c in (*self._contacts, *self._cores.ring.remembered.values()) if c.id != me]
 
     def _far(self, *, present: bool = True) -> list[Contact]:
-        """Super-nodes of the directory and their spares; one that leads no more knows who does."""
+        """Super-nodes of the directory and their spares; one that leads no more knows its successor."""
         me, entries = self._cores.step.me.id, self._cores.directory.entries()
         wanted = [entry for entry in entries if (entry.standing is Standing.PRESENT) is present]
         return [c for entry in wanted for c in (entry.super_node, *entry.spares) if c.id != me]

@@ -166,7 +166,7 @@ class Egress:
             self._transmit(link, self._step.stamp())
 
     def link_lost(self, peer: NodeId) -> None:
-        """What waited is lost; whoever asked to send it repeats it if it still matters."""
+        """What waited is lost; the core that sent it repeats it if it still matters."""
         link = self._links.pop(peer, None)
         if link is not None and link.queued:
             self._step.record(Kind.DROP, peer=peer, reason=Reason.LINK_LOST, count=link.queued)

@@ -1,7 +1,7 @@
 """How a node finds the overlay, and its cluster in it: it asks for the directory, chooses, and joins or founds.
 
-A node that comes back from its disk knows its cluster. If it hears no super-node, it tells those who were there when it
-went down, so that the cluster can begin anew (rule 16 of docs/protocol/election.md).
+A node that comes back from its disk knows its cluster. If it hears no super-node, it tells the members that were there
+when it went down, so that the cluster can begin anew (rule 16 of docs/protocol/election.md).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Joiner:
             self._membership.follow(cluster, entry.epoch, entry.super_node)
 
     def tell_vacancy(self) -> None:
-        """Back from our disk, we hear no super-node: tell those who were there when we went down."""
+        """Back from our disk, we hear no super-node: tell the members that were there when we went down."""
         cluster, cold_start = self._election.cluster, self._cores.cold_start
         if cluster is not None and cold_start.table is not None and not self._cores.ring.is_joined:
             said = Vacancy(cluster, self._step.incarnation, self._election.epoch, cold_start.table)
@@ -101,7 +101,7 @@ class Joiner:
                 self._step.send(contact, said)
 
     def on_vacancy(self, peer: Contact, said: Vacancy) -> None:
-        """A member is back: tell it who leads, if we hear one who does; else take note of it."""
+        """A member is back: name the super-node, if we lead or hear the one that does; else take note of it."""
         election, leader = self._election, self._election.super_node
         if said.cluster != election.cluster:
             return

@@ -88,7 +88,7 @@ class Leadership:
             # Members seen in the term before count in ours, though we may not know them all.
             seen_min = max(seen_min, table.seen)
         elif last is not None:
-            # Everybody of that table is back. Others whom we remember went before it.
+            # Every member of that table is back. Other members that we remember went before it.
             known, seen_min = list(last.owners), last.seen
         lease_us = cores.config.cluster.lease_ticks * cores.config.tick_us
         is_alone = len(cores.known_members()) <= 1
@@ -108,11 +108,11 @@ class Leadership:
 
     @property
     def is_cold_start(self) -> bool:
-        """Whether we come back from our disk together with everybody else, and nobody leads yet."""
+        """Whether we come back from our disk together with all other members, and none of them leads yet."""
         return not self._cores.ring.is_joined and self._cores.cold_start.is_agreed
 
     def _announce(self) -> None:
-        """Tell everybody we know of in the cluster who leads."""
+        """Tell every member we know of in the cluster that we lead."""
         for contact in self._cores.known_members():
             if contact.id != self._step.me.id:
                 self._step.send(contact, self._cores.election.announcement())
@@ -199,7 +199,7 @@ class Leadership:
             self._life.note(Happening.NOT_PROMISED)
 
     def _probe_for_other_term(self, term: Term) -> None:
-        """Tell a remembered peer that is no member of ours, in turn, who leads: after a cut, it may follow another."""
+        """Tell a remembered peer that is not our member, in turn, that we lead: after a cut, it may follow another."""
         cores = self._cores
         strangers = [c for c in cores.ring.remembered.values() if c.id not in term.roster.members]
         if strangers:
@@ -226,7 +226,7 @@ class Leadership:
     # The cube
 
     def _misses_neighbour(self) -> bool:
-        """Whether a neighbour is silent: its cluster may have another super-node by now, whom we do not know."""
+        """Whether a neighbour is silent: its cluster may have another super-node by now, which we do not know."""
         return any(not self._cores.liveness.hears(contact.id) for contact in self._cores.cube.watched())
 
     def _seek_place(self, term: Term) -> None:
@@ -261,7 +261,7 @@ class Leadership:
             self._cores.antientropy.on_cube_heartbeat(peer, heartbeat)
 
     def refuse_cast(self, peer: Contact, asked: CastRequest) -> None:
-        """We are no super-node: name those that are."""
+        """We are not a super-node: name those that are."""
         self._step.send(peer, CastRefused(asked.id, asked.subcube, self._cores.directory.entries()))
 
     def note_late_answer(self, peer: Contact, answer: Answer) -> None:

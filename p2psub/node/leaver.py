@@ -1,4 +1,4 @@
-"""Leaving gracefully: a node gives away its term, its keys and its events, and then tells everybody that it goes."""
+"""Leaving gracefully: a node gives away its term, its keys and its events, and then tells its members that it goes."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Membership:
         self._step.send(super_node, heartbeat)
 
     def on_heartbeat(self, peer: Contact, heartbeat: Heartbeat) -> None:
-        """A member sends us a heartbeat: take it if we lead, else say who does."""
+        """A member sends us a heartbeat: take it if we lead, else name the super-node."""
         term = self._cores.office.term
         if term is None or heartbeat.cluster != term.id.cluster:
             known = self._election.super_node if heartbeat.cluster == self._election.cluster else None
@@ -81,7 +81,7 @@ class Membership:
             self._leadership.take_heartbeat(term, peer, heartbeat)
 
     def on_heartbeat_ack(self, peer: Contact, ack: HeartbeatAck) -> None:
-        """Our super-node's word: whom it names, which lists and tables hold, and that our lease runs on."""
+        """Our super-node's word: its in-sync candidates, which lists and tables hold, and that our lease runs on."""
         election, cores = self._election, self._cores
         if election.cluster is None and ack.cluster == election.wanted:
             election.recover(ack.cluster, ack.epoch)
@@ -102,7 +102,7 @@ class Membership:
         self._life.note(Happening.CHOSEN if self._is_in_sync else Happening.NOT_CHOSEN)
         if ack.table is not None and ack.table.version != cores.arc_lease.version:
             if self._life.is_leaving and cores.arc_lease.arc_under(ack.table) is None:
-                # Without an arc there is no index to hold; by this table we know to whom our owed events go.
+                # Without an arc there is no index to hold; by this table we know which owners get our owed events.
                 cores.arc_lease.adopt(ack.table)
             else:
                 cores.adopt_table(ack.table)
@@ -218,8 +218,8 @@ class Membership:
         """Count one tick of a vacancy; True when it is ours to take over."""
         if not self._election.is_vacant or not self.may_lead:
             return False
-        # Out of the ring we cannot know what the others decided, so we wait as long as one who hears nobody; unless
-        # all the others are as we are.
+        # Out of the ring we cannot know what the others decided, so we wait as long as a node that hears no other;
+        # unless all the others are as we are.
         cores, known = self._cores, self._cores.known_members()
         if cores.ring.is_joined:
             return self._election.is_my_turn(known, cores.liveness.hears_anybody())
@@ -227,7 +227,7 @@ class Membership:
         if is_agreed and not self._is_agreed:
             self._is_agreed = True
             self._election.begin_succession()
-        # A member that is not in the last table may have missed something: those who are come first.
+        # A member that is not in the last table may have missed something: those in it come first.
         owners = () if table is None else table.owners
         return self._election.is_my_turn([*owners, *known], is_agreed)
 

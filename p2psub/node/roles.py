@@ -87,7 +87,7 @@ class Roles:
             watched.append(election.super_node)
             witnesses += election.candidates
         elif election.is_vacant:
-            # Whether we were cut off, all of us or nobody, shows in whom of the cluster we hear.
+            # Whether we alone were cut off shows in which members of the cluster we hear.
             watched += cores.known_members()
         cores.liveness.watch_only(watched)
         for contact, fate in cores.liveness.tick(witnesses):

@@ -1,4 +1,4 @@
-"""What its authority gave a node. Without an authority everybody may do everything, and nobody is denied."""
+"""What its authority gave a node. Without an authority every node may do everything, and none is denied."""
 
 from __future__ import annotations
 

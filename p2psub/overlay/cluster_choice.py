@@ -42,7 +42,7 @@ class RoundTrips:
         self.measured_us: dict[NodeId, Micros] = {}
 
     def beat(self, super_nodes: list[Contact]) -> bool:
-        """Ask who has not answered; True once there is nothing more to wait for."""
+        """Ask the super-nodes that have not answered; True once there is nothing more to wait for."""
         missing = [contact for contact in super_nodes if contact.id not in self.measured_us]
         self._asks += bool(super_nodes)
         for contact in missing:

@@ -1,8 +1,8 @@
-"""Whom the authority denies: the newest signed list there is, passed on from node to node.
+"""The nodes that the authority denies: the newest signed list there is, passed on from node to node.
 
-Numbers are compared when a link opens, when a newer list arrives, and now and then, so that a list reaches everybody
-who has a link to somebody who has it, also without the bootstrap. Whether a list is signed is not for a core to find
-out: it is told by a function that it is given.
+Dates are compared when a link opens, when a newer list arrives, and now and then, so that a list reaches every node
+that has a link to a node that has it, also without the bootstrap. Whether a list is signed is not for a core to find
+out: a function that it is given says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IsSigned = Callable[[DenyResponse], bool]
 
 
 class Denials:
-    """The list of this node; `source` is who hears of new ones first."""
+    """The list of this node; `source` is the node that hears of new ones first."""
 
     def __init__(
         self, step: Step, is_signed: IsSigned, known: DenyResponse | None = None, source: Contact | None = None
@@ -56,7 +56,7 @@ class Denials:
             self._offer(peer)
 
     def on_deny_response(self, peer: Contact, say: DenyResponse) -> None:
-        """Heed a newer list, whoever brings it, if the authority signed it."""
+        """Heed a newer list, from whatever node, if the authority signed it."""
         if say.issued_s <= self.issued_s:
             return
         if not self._is_signed(say):

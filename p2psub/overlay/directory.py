@@ -1,4 +1,4 @@
-"""Which cluster owns which prefix, and who speaks for it. Spread by anti-entropy; merging is idempotent.
+"""Which cluster owns which prefix, and which node speaks for it. Spread by anti-entropy; merging is idempotent.
 
 An entry has two halves that move apart: the place (prefix, standing) is ordered by its version, the voice (super-node,
 spares) by its epoch and edition. The order in which news arrives does not matter.
@@ -47,7 +47,7 @@ class Directory:
         return self._by_prefix
 
     def vacant(self) -> list[Entry]:
-        """Lost clusters whose prefix nobody has taken over yet."""
+        """Lost clusters whose prefix no other cluster has taken over yet."""
         lost = [entry for entry in self._entries.values() if entry.standing is Standing.LOST]
         return sorted(lost, key=lambda entry: (entry.prefix, entry.cluster))
 
@@ -70,7 +70,7 @@ class Directory:
             if merged != known:
                 self._entries[told.cluster] = merged
                 self._forget_derived()
-                # Sizes travel along but are no news: two nodes that differ in one alone would tell each other for ever.
+                # Sizes travel along but are not news: two nodes that differ in one alone would exchange it for ever.
                 if known is None or merged != msgspec.structs.replace(known, members=merged.members):
                     changed.append(merged)
         return changed
@@ -84,7 +84,7 @@ class Directory:
         return [entry.super_node for entry in self.present() if overlaps(entry.prefix, half)]
 
     def neighbours(self, own: Prefix) -> list[Contact]:
-        """The super-nodes across every dimension of our prefix, and those who count us among theirs."""
+        """The super-nodes across every dimension of our prefix, and those that count us among theirs."""
         if own not in self._neighbours:
             self._neighbours[own] = [
                 entry.super_node

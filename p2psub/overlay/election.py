@@ -1,4 +1,4 @@
-"""Who leads the cluster: epochs, ranked candidates, takeover, deposition.
+"""Which member leads the cluster: epochs, ranked candidates, takeover, deposition.
 
 Epochs are totally ordered. A member follows the highest it has heard of; a super-node that hears of a higher one steps
 down. Nothing is fetched at the moment of failure: the first candidates were given the state beforehand.
@@ -19,11 +19,11 @@ NO_EPOCH: Final = Epoch(0, NodeId(Place(bytes(ID_BYTES))), 0)
 """Below every term."""
 
 _ALONE_PATIENCE_TICKS: Final = 60
-"""A node that hears nobody was probably cut off; it waits this much longer before it leads alone."""
+"""A node that hears no other was probably cut off; it waits this much longer before it leads alone."""
 
 
 class Election:
-    """One member's opinion on who its super-node is."""
+    """One member's opinion on which node is its super-node."""
 
     def __init__(self, step: Step, config: ClusterConfig) -> None:
         self._step = step
@@ -42,7 +42,7 @@ class Election:
         return self.super_node is not None and self.super_node.id == self._step.me.id
 
     def recover(self, cluster: ClusterId, epoch: Epoch) -> None:
-        """After a restart: the highest epoch we knew; who leads must be heard anew."""
+        """After a restart: the highest epoch we knew; the super-node must be heard anew."""
         self.cluster, self.epoch = cluster, epoch
 
     def lead(self, cluster: ClusterId) -> None:
@@ -52,7 +52,7 @@ class Election:
         self._step.record(Kind.ROLE, cluster=cluster, epoch=self.epoch, reason=Reason.SUPER_NODE)
 
     def follow(self, cluster: ClusterId, epoch: Epoch, super_node: Contact) -> bool:
-        """Accept a term that is not below ours; True if that changed whom we follow."""
+        """Accept a term that is not below ours; True if we follow another super-node now."""
         if (self.cluster is not None and cluster != self.cluster) or epoch < self.epoch:
             return False
         self._vacant_ticks = None
@@ -97,7 +97,7 @@ class Election:
         return self.cluster is not None and self.super_node is None
 
     def begin_succession(self) -> None:
-        """All who could know of a super-node say that there is none: the line begins to count here."""
+        """All members that could know of a super-node say that there is none: the succession begins here."""
         self._vacant_ticks = 0
 
     def is_my_turn(self, members: list[Contact], hears_anybody: bool) -> bool:
@@ -118,6 +118,6 @@ class Election:
         return line.index(me) if me in line else len(line)
 
     def announcement(self) -> Takeover:
-        """Who leads, for those who believe otherwise."""
+        """The super-node and its epoch, for peers that believe otherwise."""
         assert self.cluster is not None and self.super_node is not None
         return Takeover(self.cluster, self.epoch, self.super_node)

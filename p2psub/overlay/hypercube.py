@@ -150,12 +150,12 @@ class Hypercube:
         self._place(cluster, Prefix(""), 1)
 
     def speak(self, members: int, able: list[Contact]) -> None:
-        """Put our term into the directory, with our size and spares out of who is able to succeed."""
+        """Put our term into the directory, with our size, and with spares from the members able to succeed."""
         entry, epoch = self.entry, self._election.epoch
         if entry is None or entry.epoch > epoch:
             return
         if entry.epoch < epoch:
-            # Nobody has reported to us yet. Whoever spoke before us may be back as a member.
+            # No member has sent us a heartbeat yet. The super-node before us may be back as a member.
             before = [c for c in (*entry.spares, entry.super_node) if c.id != self._step.me.id]
             spoken = Entry(entry.cluster, entry.prefix, entry.version, self._step.me, epoch, members)
             self._merge([msgspec.structs.replace(spoken, spares=tuple(before[:_SPARES]))])
@@ -170,7 +170,7 @@ class Hypercube:
         return sum(contact in able for contact in entry.spares) < min(_SPARES, len(able))
 
     def reclaim(self) -> bool:
-        """Take our last place again if others gave us up and nobody took it: we are alive."""
+        """Take our last place again if other clusters gave us up and none took it: we are alive."""
         cluster = self._election.cluster
         entry = None if cluster is None else self._directory.get(cluster)
         if entry is None or entry.standing is Standing.PRESENT or self.is_founding:
@@ -211,7 +211,7 @@ class Hypercube:
                 standing=entry.standing,
             )
 
-    # Reports
+    # Heartbeats
 
     def beat(self, digest: bytes, complete: bool, announce_to: tuple[Contact, ...]) -> None:
         """Heartbeat to the neighbours; look after vacancies, splits and double claims."""
@@ -302,7 +302,7 @@ class Hypercube:
         self._step.send(giver, Filled(grant.cluster, entry, grant.vector))
 
     def giver(self) -> Contact | None:
-        """Who owns the prefix that we were granted half of."""
+        """The super-node that owns the prefix of which we were granted half."""
         if self.granted is None:
             return None
         return next(iter(self._directory.contacts_in(self.granted.prefix)), None)
@@ -323,7 +323,7 @@ class Hypercube:
     # Loss
 
     def tick(self) -> None:
-        """Count how long neighbours have been silent, take over what is lost, settle double claims."""
+        """Count how long neighbours have been silent, take over what is lost, decide double claims."""
         seat = self._seat
         assert seat is not None
         if seat.filling is not None and self._step.tick - seat.filling.asked_tick > _SPLIT_PATIENCE_TICKS:
@@ -356,7 +356,7 @@ class Hypercube:
         sibling = Prefix(vacancy.prefix[:-1] + ("1" if vacancy.prefix[-1] == "0" else "0"))
         around = [other for other in self._directory.present() if overlaps(other.prefix, sibling)]
         if any(overlaps(other.prefix, vacancy.prefix) for other in self._directory.present()):
-            # Somebody holds it already.
+            # Another cluster holds it already.
             self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
         elif entry.prefix == sibling:
             self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
@@ -379,7 +379,7 @@ class Hypercube:
                 self._place(entry.cluster, vacancy.prefix, entry.version + 1)
 
     def _rival(self, entry: Entry) -> Entry | None:
-        """Who claims labels of ours and has the better claim."""
+        """The cluster that claims labels of ours and has the better claim."""
         mine = (entry.version, entry.cluster)
         for other in self._directory.present():
             claims = other.cluster != entry.cluster and overlaps(other.prefix, entry.prefix)

@@ -1,7 +1,7 @@
-"""Who is there: silence, suspicion, a second witness, a verdict.
+"""Which peers are there: silence, suspicion, a second witness, a verdict.
 
 A peer that is heard in any way is alive. Silence is counted in our own ticks, so a node that was itself asleep or slow
-has counted none of the time it slept: our slowness stretches our timeouts and condemns nobody.
+has counted none of the time it slept: our slowness stretches our timeouts and condemns no peer.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Liveness:
         return watch is not None and watch.is_heard and watch.fate is None
 
     def hears_anybody(self) -> bool:
-        """Whether anybody watched has spoken and is not dead to us."""
+        """Whether any watched peer has spoken and is not dead to us."""
         return any(watch.fate is None and watch.is_heard for watch in self._watched.values())
 
     def tick(self, witnesses: list[Contact]) -> list[tuple[Contact, Fate]]:

@@ -15,7 +15,7 @@ from p2psub.model.step import Step
 from p2psub.overlay.ring import Ring
 
 _PATIENCE_TICKS: Final = 4
-"""A look-up unanswered for this long is forgotten; whoever still wants it asks again. A guess: two heartbeats."""
+"""A look-up unanswered for this long is forgotten; a core that still wants it asks again. A guess: two heartbeats."""
 
 
 class Lookups:
@@ -90,7 +90,7 @@ class Lookups:
         self.start(Key(start), keep)
 
     def _probe_for_other_ring(self) -> None:
-        """Ask a remembered contact, in turn, who follows us: after a cut, the answer may name the other ring."""
+        """Ask a remembered contact, in turn, which member follows us: after a cut, it may name the other ring."""
         remembered = list(self._ring.remembered.values())
         if remembered:
             self._merge = (self._merge + 1) % len(remembered)

@@ -67,7 +67,7 @@ class Ring:
         others = self._clockwise([m for m in members if m.id != self._step.me.id])
         self._enter()
         self.is_small = True
-        # The list is the whole ring; nobody refreshes a finger here, or watches where it points.
+        # The list is the whole ring; no member refreshes a finger here, or watches where it points.
         self.fingers = {}
         self.predecessor = others[-1] if others else None
         self._adopt(others)
@@ -155,7 +155,7 @@ class Ring:
         if self.predecessor is not None and self.predecessor.id == dead:
             self.predecessor = None
         if self.is_joined and not self.is_small and not self.successors:
-            # Every successor died at once. Whoever is remembered may bring us back; until then we own nothing.
+            # Every successor died at once. A remembered contact may bring us back; until then we own nothing.
             self._adopt(self._clockwise(c for c in self.remembered.values() if c.id != dead))
 
     def watched(self) -> list[Contact]:

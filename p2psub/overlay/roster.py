@@ -1,4 +1,4 @@
-"""The super-node's list of its members: who is heard, how capable they are, who would succeed."""
+"""The super-node's list of its members: which are heard, how capable they are, which would succeed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Member:
 class Roster:
     """Members that send heartbeats to the super-node of one term, the super-node excluded.
 
-    Members `known` at its beginning count as seen. `seen_min` is for one who has forgotten its cluster: it must assume
+    Members `known` at its beginning count as seen. `seen_min` is for a node that forgot its cluster: it must assume
     that there were so many.
     """
 
@@ -73,7 +73,7 @@ class Roster:
             self._rank()
 
     def _rank(self) -> None:
-        """The most capable members; whoever is a candidate already holds the state, and gives way to a far better one.
+        """Rank the most capable members; a candidate holds the state already, and gives way to a far better one only.
 
         Scores are measured and waver: without that, candidates would come and go, each with the whole state to be sent.
         """
@@ -103,7 +103,7 @@ class Roster:
         return [member.contact for member in self.members.values()]
 
     def owners(self) -> list[Contact]:
-        """Who may hold keys: members that are in the ring, and ourselves, clockwise."""
+        """The members that may hold keys: those in the ring, and ourselves, clockwise."""
         holding = [member.contact for member in self.members.values() if member.heartbeat.in_ring]
         return sorted([*holding, self._step.me], key=lambda contact: contact.id)
 

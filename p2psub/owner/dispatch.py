@@ -47,7 +47,7 @@ class Dispatch:
         return self._contact_of(node) if cluster == self._election.cluster else None
 
     def route(self, timed: Timed, owed: list[Obligation]) -> None:
-        """Have our super-node carry an event to those whom we do not reach."""
+        """Have our super-node carry an event to subscribers that we do not reach."""
         if self._election.super_node is not None:
             self._attempt += 1
             missed = self._spool.missed_by(obligation.subscription for obligation in owed)

@@ -117,7 +117,7 @@ class MatchIndex:
         return [Obligation(id_, records[id_].cluster) for id_ in matcher.match(event)]
 
     def match_many(self, key: Key, events: Sequence[Event], indexes: list[int], wanted: Wanted) -> None:
-        """Add to `wanted` who under `key` wants which of the events at these indexes."""
+        """Add to `wanted` which subscriptions under `key` want which of the events at these indexes."""
         matcher = self._index.matchers.get(key)
         if matcher is not None:
             matcher.match_many(events, indexes, wanted)
@@ -127,7 +127,7 @@ class MatchIndex:
         return self._index.records[subscription].cluster
 
     def lease_empty(self, shard: int) -> bool:
-        """Whether a wildcard shard is empty; if so, the asker may take it for empty for a while."""
+        """Whether a wildcard shard is empty; if so, the owner that asks may take it for empty for a while."""
         key = self._shard_keys[shard]
         if key in self._index.matchers:
             return False
@@ -165,7 +165,7 @@ class MatchIndex:
             self._vote(peer, store, retained)
 
     def _empty_until(self, key: Key) -> Micros:
-        """Until when an owner may take a shard for empty on our word, or on that of our last incarnation."""
+        """Until when another owner may take a shard for empty on our word, or on that of our last incarnation."""
         if key not in self._shard_keys:
             return Micros(0)
         return max(self._empty_until_us.get(key, Micros(0)), self.started_until_us)
@@ -223,7 +223,7 @@ class MatchIndex:
 
     @property
     def obeyed(self) -> TableVersion | None:
-        """The table we obey; none while an owner may still skip a shard that we called empty under an older one."""
+        """The table we obey; None while an owner may still skip a shard that we called empty under an older one."""
         return self._arc_lease.version if self._step.now >= self._obeys_from_us else None
 
     def start(self) -> None:

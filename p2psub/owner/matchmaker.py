@@ -1,4 +1,4 @@
-"""The owner of a topic gathers who wants an event: its own index, and the wildcard shards' owners.
+"""The owner of a topic gathers the matches of an event: from its own index, and from the wildcard shards' owners.
 
 An event is stored only with its matches, so it is never matched again: what is owed travels with the event.
 """
@@ -62,7 +62,7 @@ class Matchmaker:
         return event in self._gathering
 
     def gather(self, timed: Timed, publisher: Contact) -> Gathering | None:
-        """Find out who wants the event; returns the matches if they are all in at once."""
+        """Find the subscriptions that want the event; returns the matches if they are all in at once."""
         event = timed.event
         shards = {shard: None for shard in range(self._config.shards) if not self._shards.has(shard)}
         gathering = Gathering(timed, publisher, self._step.now, self._step.tick, shards)

@@ -70,11 +70,11 @@ class HeldEvent:
         self.held_by: dict[NodeId, None] = {}
         """The members known to hold it durably, ourselves included."""
         self.asked: dict[NodeId, None] | None = None
-        """Whom we asked to hold it, if it was born here; None if it came from another holder."""
+        """The members we asked to hold it, if it was born here; None if it came from another holder."""
         self.told_by: NodeId | None = None
         """The member that asked us to hold it; it need not hold it durably itself yet."""
         self.kept_tick = -1_000
-        """When a member was last asked to hold it, or asked us."""
+        """When we last asked another member to hold it, or were asked."""
         self.look_tick = 0
         """Until then nothing can be due."""
         self.is_recorded = False
@@ -95,7 +95,7 @@ class HeldEvent:
         return self.owed.pop(subscription, None) is not None
 
     def unite(self, told: OwedEvent) -> None:
-        """Another copy of it: what that one knows to be settled is settled."""
+        """Another copy of it: an obligation that has ended there has ended here."""
         still = {o.subscription for o in told.owed}
         self.owed = {id_: o for id_, o in self.owed.items() if id_ in still}
 
@@ -272,7 +272,7 @@ class OwedEvents:
                 del self._by_event[id_.event]
 
     def on_discharged(self, _: Contact, discharged: Discharged) -> None:
-        """An owner before us settled it: if it is ours now, others may hold it too and must hear of it."""
+        """An owner before us discharged it: if it is ours now, others may hold it too and must hear of it."""
         for id_ in discharged.owed_events if discharged.cluster == self._election.cluster else ():
             held = self.held.get(id_)
             if held is not None and self._arc_lease.is_mine(held.key):
@@ -315,7 +315,7 @@ class OwedEvents:
         self._released.clear()
 
     def _due(self, held: HeldEvent) -> list[Contact]:
-        """Whom to ask now to hold it; also decides when to look at it again."""
+        """The members to ask now to hold it; also decides when to look at it again."""
         owner, me = self._arc_lease.owner_of(held.key), self._step.me.id
         if owner is None:
             return []

@@ -62,7 +62,7 @@ class ParcelSorter:
     # The topics' owner
 
     def on_parcel_to_owner(self, peer: Contact, sent: ParcelToOwner) -> None:
-        """Pass a publisher's own events on to those who want them."""
+        """Pass a publisher's own events on to the subscribers that want them."""
         shipment = Shipment(sent.parcel, sent.leaves)
         parcel, events = sent.parcel, sent.parcel.events
         if parcel.places or not shipment.is_sound() or events[0].id.node != peer.id:
@@ -105,7 +105,7 @@ class ParcelSorter:
     # A shard's owner
 
     def on_parcel_to_shard(self, peer: Contact, sent: ParcelToShard) -> None:
-        """Pass events on to those who want them in a shard of ours."""
+        """Pass events on to the subscribers that want them in a shard of ours."""
         shipment, shard = Shipment(sent.parcel, sent.leaves), sent.shard
         parcel, events = sent.parcel, sent.parcel.events
         if not 0 <= shard < self._config.shards or not shipment.is_sound():
@@ -150,5 +150,5 @@ class ParcelSorter:
 
 
 def weight_of_want(want: tuple[SubscriptionId, list[int]]) -> int:
-    """Bytes on a link of who wants which events of a parcel, or a few more."""
+    """Bytes on a link of which subscriptions want which events of a parcel, or a few more."""
     return 64 + 3 * len(want[1])

@@ -35,7 +35,7 @@ class Shipment:
         return all(event.id.node == node and event.id.incarnation == incarnation for event in events)
 
     def delivery(self, wants: list[tuple[SubscriptionId, list[int]]]) -> ParcelToSubscriber:
-        """What one peer gets: the events that any of its subscriptions wants, and who wants which."""
+        """What one peer gets: the events that any of its subscriptions wants, and which wants which."""
         needed = wants[0][1] if len(wants) == 1 else sorted({index for _, indexes in wants for index in indexes})
         index_of = {index: new for new, index in enumerate(needed)}
         wanted = tuple(

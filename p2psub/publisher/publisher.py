@@ -1,7 +1,7 @@
 """The publisher: gives events their ids, and holds every promised one in an outbox until its owner has taken it.
 
 Our table names the owner of every key, so the first try needs no look-up. The table may be old: a member that is asked
-in vain says who owns the key, and an owner that stays silent is looked for in the ring. What promises nothing leaves in
+in vain names the owner, and an owner that stays silent is looked for in the ring. What promises nothing leaves in
 parcels.
 """
 
@@ -178,7 +178,7 @@ class Publisher:
         self._step.effects.append(Reply(waiting.command, (outcome,)))
 
     def on_not_owner(self, _: Contact, refused: NotOwner) -> None:
-        """The key has another owner: go there at once if we are told which, else look it up on the next try."""
+        """Another member is the owner: go there at once if we are told which, else look it up on the next try."""
         waiting = self._outbox.get(refused.event)
         if waiting is None:
             return

@@ -1,7 +1,7 @@
 """The change set: every subscription and advertisement of the overlay, as numbered changes per term.
 
 A change counts only once every change before it in its log is here too; the vector names the highest such number
-per log. Whoever compared the highest number seen instead would take a hole for knowledge.
+per log. A node that compared the highest number seen instead would take a hole for knowledge.
 """
 
 from __future__ import annotations

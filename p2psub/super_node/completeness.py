@@ -2,7 +2,7 @@
 
 An in-sync candidate that takes over does. Any other super-node fills up first: from its cube neighbours, from members
 that held the changes, or from the cluster that gives it half of its prefix. Until then it grants no table and numbers
-nothing. If no one has the changes for a while, it goes on with what it has.
+nothing. If it finds no node that has the changes for a while, it goes on with what it has.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from p2psub.overlay.roster import Roster
 from p2psub.super_node.change_set import ChangeSet
 
 _PATIENCE_TICKS: Final = 60
-"""How long a super-node looks for somebody who has the changes. A guess: thirty heartbeats."""
+"""How long a super-node looks for a node that has the changes. A guess: thirty heartbeats."""
 
 
 class Completeness:
-    """The only writer of `is_complete`. `last` is the table of the term before, if everybody of it came back."""
+    """The only writer of `is_complete`. `last` is the table of the term before, if every member of it came back."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Completeness:
         return lacking
 
     def _holds_what_all_held(self) -> bool:
-        """Whether everybody of the last table came back with its disk, and we have what was on them."""
+        """Whether every member of the last table came back with its disk, and we have what was on them."""
         last = self._last
         return last is not None and all(owner.id == self._me or self._has_given(owner.id) for owner in last.owners)
 

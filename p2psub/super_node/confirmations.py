@@ -1,4 +1,4 @@
-"""Which owners have stored which change. A change is *applied* when all who may answer for its keys have.
+"""Which owners have stored which change. A change is *applied* when all members that may answer for its keys have.
 
 A cast of a change is answered when the change is applied here; when every cluster has answered, the declaration is
 stable.

@@ -18,7 +18,7 @@ from p2psub.overlay.directory import Directory
 from p2psub.super_node.change_set import ChangeSet
 
 _PATIENCE_TICKS: Final = 4
-"""How long a cast waits for subscribing peers; who is late is tried again by the owner. A guess: two heartbeats."""
+"""How long a cast waits for subscribing peers; the owner tries those that are late again. A guess: two heartbeats."""
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class Routing:
         self._casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes.items())))
 
     def tick(self) -> None:
-        """Repeat to peers that have not answered; answer for those who have when patience ends."""
+        """Repeat to peers that have not answered; answer for those that have when patience ends."""
         open_casts = [(event, cast, arriving) for event, by in self._arriving.items() for cast, arriving in by.items()]
         for event, cast, arriving in open_casts:
             if self._step.tick - arriving.arrived_tick >= _PATIENCE_TICKS:

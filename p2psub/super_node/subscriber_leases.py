@@ -1,7 +1,8 @@
 """Leases of subscribers: what is not renewed runs out, and a peer hears of every end that may not be its own word.
 
 A peer that is silent for a lease is taken for gone, but it may only have been cut off, and so may the term that ended
-its records. It alone knows what it still means: it is told, and goes above the end. If it meant the end, it ignores it.
+its records. The peer alone knows what it still means: it is told of the end, and declares anew above it. If it meant
+the end, it ignores the word.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Lapses:
             self.doubt(record.id)
 
     def doubt(self, id_: SubscriptionId) -> None:
-        """A declaration was ended, perhaps without its peer's word; unless that is an old story."""
+        """A declaration was ended, perhaps without its peer's word; nothing is done if it stands again."""
         current = self._changes.current(id_)
         assert current is not None
         if current.record.state is DeclarationState.ACTIVE:

@@ -1,8 +1,8 @@
-"""The super-node's side of arc lease: tables, their transfer, and who must confirm a change.
+"""The super-node's side of arc leases: tables, their transfer, and which owners must confirm a change.
 
 A new table comes into force only when every member whose arc changed holds its part of the match index. While it is
 under way, and until every member of an older table obeys the new one or its lease has run out, a change must be
-stored by everybody who might answer for its key: so nobody acknowledges an event without a subscription that is
+stored by every member that might answer for its key: so no owner acknowledges an event without a subscription that is
 called stable.
 """
 
@@ -54,7 +54,7 @@ class TableGrants:
     vector: dict[LogId, int] = field(default_factory=dict)
     """What every owner of the table is known to hold: the claims."""
     quarantine_until_us: Micros = Micros(0)
-    """Until then somebody may hold a lease of the term before."""
+    """Until then a member may hold a lease of the term before."""
     _next: _Next | None = None
     _n: int = 0
     _older: list[tuple[Table, Micros]] = field(default_factory=list)
@@ -171,7 +171,7 @@ class TableGrants:
         return True
 
     def must_confirm(self, key: Key) -> list[Contact]:
-        """Everybody who may answer for `key` now or soon: the owner by the table, by the next, by older ones."""
+        """The members that may answer for `key` now or soon: its owner by the table, by the next, by older ones."""
         owners: dict[NodeId, Contact] = {}
         for table in [self.table, self._next.table if self._next is not None else None]:
             if table is not None:

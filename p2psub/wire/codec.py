@@ -1,7 +1,7 @@
 """What a frame carries: one MessagePack array [hybrid stamp, [message, …]].
 
-Decoding is typed: what is no message of ours is refused while it is read, before it takes memory. Fields that a newer
-node appended to a message are skipped.
+Decoding is typed: what is not a message of ours is refused while it is read, before it takes memory. Fields that a
+newer node appended to a message are skipped.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 A payload above the cap travels in several frames: full ones with a magic of their own, and a last one.
 Numbers are big-endian. TLS guards the link against an attacker; the checksum guards it against our own mistakes and
-against bytes that are no frame at all. A stream that broke once cannot be trusted again: close the link.
+against bytes that are not a frame at all. A stream that broke once cannot be trusted again: close the link.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HEADER_BYTES: Final = _HEADER.size
 
 
 def frame(payload: bytes, payload_bytes_max: int = PAYLOAD_BYTES_MAX) -> bytes:
-    """Wrap a payload for the wire; one above the cap is our own bug, for nobody would take it."""
+    """Wrap a payload for the wire; one above the cap is our own bug, for no peer would take it."""
     assert len(payload) <= payload_bytes_max, f"payload of {len(payload)} bytes exceeds the cap of {payload_bytes_max}"
     return _wrap(MAGIC, payload)
 

@@ -1,8 +1,8 @@
-"""Blind broadcast in rounds: whoever hears for the first time passes on to some of its links, knowing nothing more.
+"""Blind broadcast in rounds: a node that hears for the first time passes on to some of its links, knowing nothing more.
 
-Flooding and gossip differ in the links and in how many of them a node uses. In a round everybody who heard in the round
-before sends. Nobody sends back to whom it heard first from; of several in one round that is the one with the lowest
-number.
+Flooding and gossip differ in the links and in how many of them a node uses. In a round every node that heard in the
+round before sends. A node does not send back to the node it heard first from; of several in one round that is the one
+with the lowest number.
 """
 
 from __future__ import annotations

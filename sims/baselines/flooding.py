@@ -1,4 +1,4 @@
-"""Flooding (Hyper 4): whoever hears for the first time sends to all its links but the one it heard from.
+"""Flooding (Hyper 4): a node that hears for the first time sends to all its links but the one it heard from.
 
 With E links between N nodes that makes 2E - (N - 1) messages, so (2E / (N - 1)) - 2 duplicates per node: the degree
 less two. The 3.5 of Hyper's figure 6 belong to a mean degree of 5.5, which is therefore the default.

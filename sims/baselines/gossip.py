@@ -1,4 +1,4 @@
-"""Gossip (Hyper 4): whoever hears for the first time sends to a few others that it chooses at random.
+"""Gossip (Hyper 4): a node that hears for the first time sends to a few others that it chooses at random.
 
 A node that passes on to f others makes f messages, of which one per node is new: f - 1 duplicates. The 1.5 of Hyper's
 figure 6 belong to a fan-out of 2.5, half of the nodes two and half of them three, which is therefore the default. The
@@ -20,7 +20,7 @@ FANOUT: Final = 2.5
 
 
 def gossip_among_all(nodes: int, fanout: float, rounds: int | None, rng: Generator) -> Blind:
-    """Everybody knows everybody, and chooses among all."""
+    """Every node knows every other, and chooses among all."""
     each = np.arange(nodes, dtype=np.int64)
     # One more than it uses: whom it heard from may be among them.
     columns = min(int(np.ceil(fanout)) + 1, nodes - 1)
@@ -31,5 +31,5 @@ def gossip_among_all(nodes: int, fanout: float, rounds: int | None, rng: Generat
 
 
 def gossip_over_links(links: Links, fanout: float, rounds: int | None, rng: Generator) -> Blind:
-    """Everybody chooses among its own links."""
+    """Every node chooses among its own links."""
     return Blind(shuffled(links, rng), whole_near(fanout, links.nodes, rng), rounds)

@@ -20,7 +20,7 @@ def check_received(evidence: Evidence) -> Iterator[Finding]:
     new: set[_Reception] = set()
     for at_us, record in evidence.of(Kind.RECEIVE, Kind.DUPLICATE, Kind.ROLE):
         if record.kind is Kind.ROLE:
-            # Who begins or ends a term forgets the casts of the term before.
+            # A node that begins or ends a term forgets the casts of the term before.
             new = {reception for reception in new if reception[:2] != (record.node, record.incarnation)}
             continue
         if record.cast is None:
@@ -54,7 +54,7 @@ def check_matched(evidence: Evidence, obligations: Obligations) -> Iterator[Find
                 yield Finding("conservation", "discharged, though one pair has no outcome", stored, at_us)
         elif event not in kept and (event, stored.node) not in gone:
             gone.add((event, stored.node))
-            yield Finding("conservation", "neither discharged nor held by anybody", stored, at_us)
+            yield Finding("conservation", "neither discharged nor held by any node", stored, at_us)
 
 
 def check_outcome_delivered(evidence: Evidence, obligations: Obligations) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def check_outcome_delivered(evidence: Evidence, obligations: Obligations) -> Ite
         alive = (record.subscription.node, record.subscription.incarnation) in running
         pair = (record.event, record.subscription)
         if alive and record.subscription not in given_up and pair not in obligations.delivered:
-            yield Finding("conservation", "an outcome says delivered, but nobody handed it over", record, at_us)
+            yield Finding("conservation", "an outcome says delivered, but no subscriber handed it over", record, at_us)
 
 
 def _outcomes(evidence: Evidence) -> set[tuple[EventId | None, SubscriptionId | None]]:

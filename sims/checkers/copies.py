@@ -27,7 +27,7 @@ def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
 
 
 def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
-    """S5: an acknowledgement has min(3, a majority of the members seen lately) copies, whoever is cut off or down.
+    """S5: an acknowledgement has min(3, a majority of the members seen lately) copies, whatever is cut off or down.
 
     Members count from ten heartbeats after they first joined: a ring being founded acknowledges with fewer, and says
     so. What owes nothing any more when its publisher asks again needs no copies.
@@ -83,7 +83,7 @@ def check_change_sets(evidence: Evidence) -> Iterator[Finding]:
 
 
 def check_advertisements(evidence: Evidence) -> Iterator[Finding]:
-    """S9: every super-node ends with what running peers advertise; more only of processes that are no more."""
+    """S9: every super-node ends with what running peers advertise; more only of processes that have ended."""
     offered = {offer for status in evidence.at_end for offer in status.active_advertisements}
     running = {(status.id, status.incarnation) for status in evidence.at_end}
     for status in evidence.at_end:

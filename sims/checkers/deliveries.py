@@ -40,7 +40,7 @@ def check_not_invented(evidence: Evidence) -> Iterator[Finding]:
                 if event is None:
                     yield Finding("S3", "delivered, but never published", record, at_us)
                 elif subscription is None:
-                    yield Finding("S3", "delivered to a subscription nobody asked for", record, at_us)
+                    yield Finding("S3", "delivered to a subscription that no application asked for", record, at_us)
                 elif subscription.id.node != record.node or subscription.id.incarnation != record.incarnation:
                     yield Finding("S3", "delivered at another process than the subscription's", record, at_us)
                 elif subscription.id in given_up:

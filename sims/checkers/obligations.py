@@ -55,7 +55,7 @@ class _Register:
         wanted.changes.append((number.log, number.n, subscription.version, subscription.state))
 
     def owed(self, event: Event, vector: dict[LogId, int]) -> list[SubscriptionId]:
-        """Whom an event stored under that vector is owed to."""
+        """The subscriptions to which an event stored under that vector is owed."""
         return [
             wanted.id
             for wanted in [*self._by_topic.get(event.topic, []), *self._open]
@@ -76,7 +76,7 @@ def obligations_of(evidence: Evidence) -> Obligations:
     """Read what was owed and what became of it out of the trace."""
     register = _Register(evidence)
     stores = _stores(evidence)
-    # An owner may know of an end beyond its contiguous vector; whoever gave up before the storing is owed nothing.
+    # An owner may know of an end beyond its contiguous vector; a subscriber that gave up before is owed nothing.
     given_up_us = {record.subscription: at_us for at_us, record in evidence.of(Kind.UNSUBSCRIBE)}
     found = Obligations()
     for at_us, record in evidence.of(Kind.ACKNOWLEDGE):
@@ -99,7 +99,7 @@ def obligations_of(evidence: Evidence) -> Obligations:
 
 
 def check_no_loss(evidence: Evidence, obligations: Obligations) -> Iterator[Finding]:
-    """S1. A pair whose subscriber's process ended is owed to nobody any more."""
+    """S1. A pair whose subscriber's process ended is not owed any more."""
     running = {(site.node, site.incarnation) for site in evidence.sites}
     lost_nodes = {site.node for site in evidence.sites if site.cluster in evidence.faults.lost_clusters}
     for pair, (at_us, stored) in obligations.owed.items():

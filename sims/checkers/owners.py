@@ -1,4 +1,4 @@
-"""The bound on owners: six heartbeats after a member fell, somebody can acknowledge for its keys."""
+"""The bound on owners: six heartbeats after a member fell, another can acknowledge for its keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sims.engine.successions import Succession
 OWNER_HEARTBEATS = 6
 OWNER_HEARTBEATS_LOSSY = 8
 LOSSY = 0.05
-"""From this loss on the longer bound holds (design 4)."""
+"""From this loss on the longer bound holds (docs/promises.md)."""
 
 
 def bound(evidence: Evidence) -> int:
@@ -41,6 +41,6 @@ def check_owners_replaced(evidence: Evidence) -> Iterator[Finding]:
     most = bound(evidence)
     for fall, heartbeats in replacements(evidence):
         if heartbeats is None or heartbeats > most:
-            took = "nobody followed" if heartbeats is None else f"the next came after {heartbeats:.1f} heartbeats"
+            took = "no owner followed" if heartbeats is None else f"the next came after {heartbeats:.1f} heartbeats"
             text = f"owner {fall.fallen.hex()[:8]} of {fall.cluster} fell; {took}, {most} are allowed"
             yield Finding("bound:owner", text, None, fall.at_us)

@@ -54,7 +54,7 @@ def check_stable_misses_nothing(evidence: Evidence, obligations: Obligations) ->
 
 
 def check_becomes_stable(evidence: Evidence) -> Iterator[Finding]:
-    """Whoever still wants something when the run ends, long after the last fault, has been told that it is stable."""
+    """A subscriber that still wants something at the end, long after the last fault, was told that it is stable."""
     if evidence.faults.lost_clusters:
         return
     stable_us, over_us = _stable_since(evidence), _over(evidence)

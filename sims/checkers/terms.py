@@ -13,7 +13,7 @@ FAILOVER_HEARTBEATS = 8
 
 
 def check_one_per_epoch(evidence: Evidence) -> Iterator[Finding]:
-    """S10: nobody else acts under an epoch, and no process takes up the epoch of an earlier one."""
+    """S10: no other node acts under an epoch, and no process takes up the epoch of an earlier one."""
     acting: dict[tuple[ClusterId | None, Epoch | None], tuple[NodeId, int]] = {}
     for at_us, record in evidence.of(Kind.ROLE):
         if record.reason is Reason.SUPER_NODE:

@@ -48,7 +48,7 @@ class Budget:
             self._super_node_failed[cluster] = now
 
     def dismiss(self, cluster: ClusterId, member: int) -> None:
-        """The member has left gracefully: nobody counts on it until it joins again."""
+        """The member has left gracefully: no other member counts on it until it joins again."""
         self._members.get(cluster, set()).discard(member)
         self._down.get(cluster, {}).pop(member, None)
 

@@ -1,7 +1,7 @@
 """Breaking things inside the budget, and the random schedule of it.
 
 `Saboteur` does single actions and keeps the log the checkers read; `FaultSchedule` draws actions at random. Adversarial
-schedules (sims/scenarios/schedules.py) use the same saboteur, so the budget holds whoever strikes.
+schedules (sims/scenarios/schedules.py) use the same saboteur, so the budget holds for both.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Saboteur:
     def black_out(self, cluster: ClusterId, span_us: int) -> None:
         """Every member down within milliseconds and back with its disk: outside the budget, but no disk is lost by it.
 
-        Not at one instant: those who fall together are judged by the bounds of a single fall.
+        Not at one instant: members that fall together are judged by the bounds of a single fall.
         """
         if self.is_open:
             for n, host in enumerate(self.peers(cluster)):

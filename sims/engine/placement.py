@@ -1,4 +1,4 @@
-"""Who is where: names, ids and clusters of the simulated machines, and the links between them."""
+"""Which machine is where: names, ids and clusters of the simulated machines, and the links between them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LinkShapes:
         self._shapes: dict[tuple[int, int], LinkShape] = {}
 
     def between(self, one: Host, other: Host) -> LinkShape:
-        """The link of two machines, whoever dials."""
+        """The link of two machines, whichever dials."""
         pair = (one.index, other.index) if one.index < other.index else (other.index, one.index)
         shape = self._shapes.get(pair)
         if shape is None:

@@ -1,7 +1,7 @@
 """The experiment of Hyper 4: how far a broadcast comes, and how often it is heard again.
 
 Coverage (formula 1) is the share of the live super-nodes that have the message, its root among them. The duplicate rate
-(formula 2) is how often it was received again by anybody, over how often it was received as new. With one seed and one
+(formula 2) is how often any node received it again, over how often it was received as new. With one seed and one
 size all algorithms start at the same place and miss the same dead nodes.
 """
 

@@ -25,9 +25,9 @@ from sims.scenarios.cube import Cube
 
 DIAL_US = SECOND_US
 SETTLED_US = 4 * SECOND_US
-"""With everybody alive a broadcast takes a few hops of at most 70 ms."""
+"""With all super-nodes alive a broadcast takes a few hops of at most 70 ms."""
 RETRIES_US = 50 * SECOND_US
-"""With somebody dead senders wait for custody and try others, for 30 s each; clusters are given up after 60 s."""
+"""With some of them dead senders wait for custody and try others, for 30 s each; clusters are given up after 60 s."""
 
 
 def simulated_cast(seed: int, root: int, live: NDArray[np.bool_]) -> Spread:
@@ -83,5 +83,5 @@ def _crash(world: World, hosts: list[Host], live: NDArray[np.bool_]) -> None:
 
 def _spread_of(cast: Cast) -> Spread:
     received = {node for node, _ in cast.received}
-    assert len(received) == len(cast.received), "nobody takes a cast for new twice"
+    assert len(received) == len(cast.received), "a node took a cast for new twice"
     return Spread(1 + len(received), len(cast.forwards), cast.duplicates, max((h for _, h in cast.received), default=0))

@@ -2,7 +2,7 @@
 
 A cluster is a row; rows are in the order of their labels. A cast goes hop by hop, all messages of a hop at once.
 
-Dead super-nodes receive nothing, and nobody knows yet that they are dead. As `p2psub.casts.cast` does it, a sender
+Dead super-nodes receive nothing, and no other knows yet that they are dead. As `p2psub.casts.cast` does it, a sender
 without custody tries again: first the neighbour, then the others of that half in the order of their labels, round and
 round, as often as intervals that grow fit into the life of a cast. What is left out: that liveness may strike some off
 this line in the meantime, that a dead cluster is given up in the end, and that anti-entropy reaches the rest.
@@ -74,7 +74,7 @@ def grown_cube(nodes: int, rng: Generator) -> WideCube:
 
 
 def cube_links(cube: WideCube) -> Links:
-    """The links of the cube: everybody and its neighbours."""
+    """The links of the cube: every super-node and its neighbours."""
     pairs = []
     for dimension in range(cube.dimensions):
         own = np.flatnonzero(cube.lengths > dimension)
@@ -96,7 +96,7 @@ class Hop:
 
 
 def tries_max(config: CubeConfig) -> int:
-    """How often a half that nobody takes is sent before the cast is forgotten."""
+    """How often a half that no super-node takes is sent before the cast is forgotten."""
     tries, tick = 1, 0
     while (tick := tick + config.custody_ticks * min(tries, BACKOFF_MAX)) <= config.cast_ticks_max:
         tries += 1

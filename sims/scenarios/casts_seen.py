@@ -1,4 +1,4 @@
-"""Casts as a trace shows them: who handed on to whom, who took it for new, who heard it again."""
+"""Casts as a trace shows them: which node handed on to which, which took it for new, which heard it again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Cast:
     payload: str
     forwards: list[tuple[NodeId, NodeId, int]] = field(default_factory=list)
     received: list[tuple[NodeId, int]] = field(default_factory=list)
-    """Who took it for new, and after how many hops."""
+    """The nodes that took it for new, and after how many hops."""
     duplicates: int = 0
 
 

@@ -50,7 +50,7 @@ class Cube:
         return self.stage.is_formed() and len({said.clusters for said in statuses}) == 1
 
     def prefixes(self) -> dict[NodeId, Prefix]:
-        """Everybody's place."""
+        """The place of every cluster."""
         places: dict[NodeId, Prefix] = {}
         for host in self.peers:
             said = status_of(host)

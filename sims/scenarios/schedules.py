@@ -145,7 +145,7 @@ def _halve(stage: Stage, rng: Random) -> None:
 
 
 def super_node_out_of_sight(stage: Stage, rng: Random) -> None:
-    """Cut a super-node off from three neighbours on its ring, who still hear everybody else: owners without a lease."""
+    """Cut a super-node off from three neighbours on its ring, which still hear all others: owners without a lease."""
     for n in range(3):
         stage.world.agenda.after(rng.randrange(SECOND_US, 6 * SECOND_US) + n * 28 * SECOND_US, _lose_sight, stage, rng)
 

@@ -68,7 +68,7 @@ class Stage:
     # Machines
 
     def add_bootstrap(self) -> None:
-        """A rendezvous that everybody knows; whether it runs is up to the scenario, or the seed."""
+        """A rendezvous that every peer knows; whether it runs is up to the scenario, or the seed."""
         self.bootstrap = self.world.add_host(contact_for(self.seed, "bootstrap"), None, self._birth_registry)
         runs = self.seed % 2 == 0 if self.scenario.bootstrap is None else self.scenario.bootstrap
         if runs:
@@ -97,7 +97,7 @@ class Stage:
         self.world.start(host, self.contacts_for(host))
 
     def contacts_for(self, host: Host) -> tuple[Contact, ...]:
-        """The bootstrap, a peer of its own cluster and some others, all running; nobody for the very first peer."""
+        """The bootstrap, a peer of its own cluster and some others, all running; none for the very first peer."""
         others = [peer.contact for peer in self.saboteur.peers() if peer is not host]
         near = [peer.contact for peer in self.saboteur.peers(host.cluster) if peer is not host]
         known = self.rng.sample(near, min(1, len(near)))

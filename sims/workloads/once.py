@@ -126,7 +126,7 @@ class OnceWorkload:
 
     def _attributes(self, branch: Branch, *, is_wanted: bool) -> dict[str, Value]:
         random, wish = self._random, branch.wish
-        # Below the band of every tree, where nobody wants anything.
+        # Below the band of every tree, where no filter wants anything.
         price = random.randint(wish.low, wish.high) if is_wanted else -1 - random.randrange(BAND)
         discount = random.randint(0 if wish.discount is None else wish.discount + 1, 100)
         name = (wish.name or "") + "".join(random.choices(SYLLABLES, k=3))

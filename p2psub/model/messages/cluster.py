@@ -1,4 +1,4 @@
-"""Between a super-node and its members: reports on every beat, elections, tables, and the stream to candidates."""
+"""Between a super-node and its members: heartbeats, elections, tables, and the replication to candidates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Heartbeat(Message, frozen=True):
 
 
 class HeartbeatAck(Message, frozen=True):
-    """The super-node's answer: it leads, and the reporter's lease runs on. What the reporter has is left out."""
+    """The super-node's answer: it leads, and the member's lease runs on. What the member has is left out."""
 
     lane: ClassVar[Lane] = Lane.LIVENESS
     cluster: ClusterId
@@ -46,7 +46,7 @@ class HeartbeatAck(Message, frozen=True):
 
 
 class NotSuperNode(Message, frozen=True):
-    """Answer to a report or request that reached someone who does not lead; names who does, if known."""
+    """Answer to a heartbeat or request that reached a node that does not lead; names the super-node, if known."""
 
     cluster: ClusterId
     epoch: Epoch
@@ -54,15 +54,15 @@ class NotSuperNode(Message, frozen=True):
 
 
 class Left(Message, frozen=True):
-    """A member that holds nothing any more goes; said once, to everybody it knows. Its death need not be waited for."""
+    """A member that holds nothing any more goes; said once, to the members it knows, so that they need not wait."""
 
     cluster: ClusterId
 
 
 class Vacancy(Message, frozen=True):
-    """A member is back from its disk and hears nobody who leads; to everybody in its last table, on every beat.
+    """A member is back from its disk and hears no super-node; to every member of its last table, on every beat.
 
-    When all of them say so, nobody can lead, and the succession need not be patient.
+    When all of them say so, none can lead, and the succession need not be patient.
     """
 
     lane: ClassVar[Lane] = Lane.LIVENESS
@@ -73,7 +73,7 @@ class Vacancy(Message, frozen=True):
 
 
 class Takeover(Message, frozen=True):
-    """A new term begins. Repeated by every answer to a report."""
+    """A new term begins. Repeated by every `HeartbeatAck`."""
 
     cluster: ClusterId
     epoch: Epoch
@@ -81,7 +81,7 @@ class Takeover(Message, frozen=True):
 
 
 class ReplicateChanges(Message, frozen=True):
-    """The change set, streamed to a candidate before it is needed; repeated until `ChangesReplicated` says enough."""
+    """The change set, sent to a candidate before it is needed; repeated until `ChangesReplicated` says enough."""
 
     cluster: ClusterId
     epoch: Epoch

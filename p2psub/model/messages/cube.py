@@ -1,4 +1,4 @@
-"""Between super-nodes: reports on every beat, the directory, anti-entropy, splits.
+"""Between super-nodes: heartbeats, the directory, anti-entropy, splits.
 
 The bootstrap speaks the directory part.
 """
@@ -26,7 +26,7 @@ class CubeHeartbeat(Message, frozen=True):
 
 
 class DirectoryRequest(Message, frozen=True):
-    """Anyone may ask anyone for the directory."""
+    """Any node may ask any other for the directory."""
 
 
 class DirectoryResponse(Message, frozen=True):

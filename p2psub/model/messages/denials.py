@@ -1,4 +1,4 @@
-"""The deny list from node to node: dates are compared, and whoever has the older one is given the newer."""
+"""The deny list from node to node: dates are compared, and the node that has the older one is given the newer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DenyOffer(Message, frozen=True):
 
 
 class DenyResponse(Message, frozen=True):
-    """A list, for somebody whose own is older: whom to refuse, as the authority signed it."""
+    """A list, for a node whose own is older: the ids to refuse, as the authority signed them."""
 
     issued_s: Natural
     ids: Annotated[tuple[NodeId, ...], msgspec.Meta(max_length=DENIED_MAX)]

@@ -7,7 +7,7 @@ from p2psub.model.messages.base import Message
 
 
 class Hello(Message, frozen=True):
-    """Who dials, in which incarnation, and the protocol version it speaks."""
+    """Which node dials, in which incarnation, and the protocol version it speaks."""
 
     overlay: str
     contact: Contact
@@ -16,7 +16,7 @@ class Hello(Message, frozen=True):
 
 
 class Welcome(Message, frozen=True):
-    """The answer: connected, if the version is the dialler's too. Before it arrives nobody is connected."""
+    """The answer: connected, if the version is the dialler's too. Before it arrives the dialler is not connected."""
 
     contact: Contact
     incarnation: int

@@ -1,4 +1,4 @@
-"""Declare, publish, keep, deliver. docs/protocol/messages.md lists who repeats what."""
+"""Declare, publish, store copies, deliver. docs/protocol/messages.md lists which node repeats what."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Obligation(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OwedEventId(NamedTuple):
-    """An event and a digest of whom it was matched with.
+    """An event and a digest of the subscriptions it was matched with.
 
     Two owners parted by a cut may store one event with different matches: two owed events, each paid on its own.
     """
@@ -193,8 +193,8 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
 class ParcelToOwner(Message, frozen=True):
     """A publisher to the owner of the topics. Said once, as everything about a parcel.
 
-    The leaves spare whoever passes on a part of the parcel to hash all of it. If they are wrong, the part is refused
-    by its receivers, and nobody but the publisher is harmed.
+    The leaves spare an owner that passes on a part of the parcel to hash all of it. If they are wrong, the receivers
+    refuse the part, and only the publisher is harmed.
     """
 
     lane: ClassVar[Lane] = Lane.CONTENT
@@ -207,7 +207,7 @@ class ParcelToOwner(Message, frozen=True):
 
 
 class ParcelToShard(Message, frozen=True):
-    """The topics' owner to a wildcard shard's, which passes the events on to whoever wants them there."""
+    """The topics' owner to a wildcard shard's, which passes the events on to the subscribers in its shard."""
 
     lane: ClassVar[Lane] = Lane.CONTENT
     cluster: ClusterId

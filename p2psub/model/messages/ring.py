@@ -1,4 +1,4 @@
-"""Chord with Zave's maintenance: stabilisation on every beat, look-ups repeated by whoever asked."""
+"""Chord with Zave's maintenance: stabilisation on every beat, look-ups repeated by their origin."""
 
 from __future__ import annotations
 
