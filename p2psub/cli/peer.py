@@ -9,7 +9,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,10 +17,14 @@ from p2psub.api.settings import PeerConfig
 from p2psub.cli.exits import explained
 from p2psub.cli.settings import CONFIG_HELP, help_of
 from p2psub.cli.settings_file import peer_config
+from p2psub.model.status import LifeStage
 
 if TYPE_CHECKING:
     from p2psub.api.status import PeerStatus
     from p2psub.runtime.peer import Peer
+
+_WITH_OBJECT: Final = frozenset({LifeStage.SEEKING, LifeStage.JOINING, LifeStage.FOUNDING, LifeStage.LEAVING})
+"""Stages that a peer with a cluster goes through with regard to it; in the others it has a role in it."""
 
 
 def peer(
@@ -130,7 +134,16 @@ def _say(status: PeerStatus, as_json: bool, **more: object) -> None:
         }
         print(json.dumps(picture), flush=True)
         return
-    where = "" if node.cluster is None else f", {node.role.value} of cluster {node.cluster}"
     rest = "" if status.missing is None else f": {status.missing}"
     extra = "".join(f", {word} {value}" for word, value in more.items())
-    print(f"{status.name} {node.id.hex()[:10]} at {status.address} is {status.stage}{where}{rest}{extra}", flush=True)
+    print(f"{status.name} {node.id.hex()[:10]} at {status.address} is {_place(status)}{rest}{extra}", flush=True)
+
+
+def _place(status: PeerStatus) -> str:
+    """The stage, and the cluster: "joining cluster home", "ready, member of cluster home"."""
+    cluster, role = status.node.cluster, status.node.role.value
+    if cluster is None:
+        return status.stage
+    if status.stage in _WITH_OBJECT:
+        return f"{status.stage} cluster {cluster}"
+    return f"{status.stage}, {role} of cluster {cluster}"

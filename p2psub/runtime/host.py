@@ -209,7 +209,8 @@ class PeerHost:
     def status(self) -> PeerStatus:
         """How the peer is."""
         node, links = self._core.status(), self._links.open
-        stage = stage_of(node, len(links))
+        uptime_s = round(trio.current_time() - self._started_s, 3)
+        stage = stage_of(node, len(links), uptime_s)
         missing = self._store.trouble or stage.missing
         ids = [contact.id for contact in node.candidates]
         return PeerStatus(
@@ -219,7 +220,7 @@ class PeerHost:
             stage=stage.name,
             missing=missing,
             ready=missing is None,
-            uptime_s=round(trio.current_time() - self._started_s, 3),
+            uptime_s=uptime_s,
             node=node,
             links=tuple(
                 LinkStatus(
