@@ -55,9 +55,7 @@ def _checked(grant: EnrolGrant, fingerprint: bytes, overlay: str, key: NodeKey) 
     try:
         read_grant(grant, fingerprint, overlay, key.public_bytes, time.time())
     except PeerFault as error:
-        raise EnrolmentFailed(
-            f"the bootstrap granted what cannot be used: {error}: check its clock and this one"
-        ) from error
+        raise EnrolmentFailed(f"the bootstrap granted what cannot be used: {error}") from error
     return grant
 
 

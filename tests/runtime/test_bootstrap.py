@@ -206,7 +206,7 @@ async def test_no_other_node_learns_a_token(bootstrap: Bootstrap, nursery: trio.
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:1", "a..b:1"])
 async def test_a_bootstrap_that_is_not_there_is_said_so(bootstrap: Bootstrap, address: str) -> None:
     """With advice, whatever is wrong with the address."""
-    with pytest.raises(EnrolmentFailed, match="no bootstrap answers at .*: start the bootstrap") as caught:
+    with pytest.raises(EnrolmentFailed, match=r"no bootstrap answers at .*: start the bootstrap") as caught:
         await enrol(address, JoinToken.parse(bootstrap.token()), NodeKey.create())
     assert "sub-exception" not in str(caught.value)
 
