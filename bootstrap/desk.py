@@ -79,5 +79,5 @@ class Desk:
         elif isinstance(asked, RenewRequest) and passport is not None:
             issued = authority.renew(passport, asked.csr, now_s)
         else:
-            raise PeerFault(f"somebody at the desk said {type(asked).__name__}")
+            raise PeerFault(f"a newcomer said {type(asked).__name__}")
         return EnrolGrant(issued.certificate_der, authority.ca_der, self._bootstrap, authority.deny_list())

@@ -62,7 +62,7 @@ class Tokens:
     def new(self, rights: Rights, reusable: bool, lives_s: int | None, now_s: float, note: str = "") -> str:
         """Make a token; its text is told this once. Without `lives_s` it lives until it is used up or revoked."""
         if lives_s is not None and lives_s <= 0:
-            raise ConfigError("lives_s", "a token that never lives admits nobody; give it a minute or more")
+            raise ConfigError("lives_s", "a token must live longer than 0 s; give it a minute or more")
         token = JoinToken(self._overlay, secrets.token_bytes(SECRET_BYTES), self._fingerprint)
         expires_s = None if lives_s is None else int(now_s) + lives_s
         self._ledger.execute(
@@ -109,7 +109,7 @@ class Tokens:
             _refuse("wrong_overlay", f"this is the bootstrap of {self._overlay!r}; use the address the token came with")
         row = self._ledger.execute("SELECT * FROM tokens WHERE name = ?", (_name(token),)).fetchone()
         if row is None:
-            _refuse("unknown_token", "this bootstrap never made such a token; ask its operator for one")
+            _refuse("unknown_token", "this bootstrap has not made this token; ask its operator for one")
         return _record(row)
 
 

@@ -141,7 +141,9 @@ def _body_of(request: PublishRequest) -> bytes:
     try:
         return base64.b64decode(request.body_base64, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise BadContent("body_base64 is no base64", "encode the body, with padding and without line breaks") from error
+        raise BadContent(
+            "body_base64 is not valid base64", "encode the body, with padding and without line breaks"
+        ) from error
 
 
 def request_of(draft: Draft) -> PublishRequest:

@@ -55,13 +55,13 @@ def check_filter(wanted: Filter) -> Filter:
 def check_rate(rate: float) -> None:
     """Raise BadContent unless it is a rate that can be advertised."""
     if not 0 < rate <= RATE_MAX:
-        raise BadContent(f"a rate of {rate} is none", f"give events per second, above 0 and up to {RATE_MAX:,.0f}")
+        raise BadContent(f"rate must be above 0 and at most {RATE_MAX:,.0f}, and is {rate}", "give events per second")
 
 
 def check_window(window: int) -> None:
     """Raise BadContent unless a subscription's channel with this window takes an event."""
     if window < 1:
-        raise BadContent(f"a window of {window} takes no event", "give 1 or more")
+        raise BadContent(f"window must be at least 1, and is {window}", "give 1 or more")
 
 
 def value_bytes(name: str, value: object) -> int:
@@ -92,7 +92,7 @@ def text_bytes(name: str, text: object) -> int:
     try:
         return len(text.encode())
     except UnicodeEncodeError as error:
-        raise BadContent(f"{name} holds half of a character", "give text that has a form in UTF-8") from error
+        raise BadContent(f"{name} contains an unpaired surrogate", "give text that has a form in UTF-8") from error
 
 
 def _integer_bytes(name: str, number: object) -> int:

@@ -139,7 +139,7 @@ def _credentials(data: str) -> Credentials:
     """Of the peer that has enrolled with this directory."""
     state = State(Path(data))
     enrolment = state.enrolment()
-    assert enrolment is not None, f"nobody has enrolled in {data}"
+    assert enrolment is not None, f"no peer has enrolled in {data}"
     return state.credentials(enrolment)
 
 

@@ -132,7 +132,7 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[Complaint]:
     for name in environ:
         if name.startswith(_NODE_VARIABLES) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            yield Complaint(name, "there is no such setting", f"did you mean {near[0]}?" if near else "unset it")
+            yield Complaint(name, "this setting is not known", f"did you mean {near[0]}?" if near else "unset it")
 
 
 # The file
@@ -145,7 +145,7 @@ def _read(path: Path) -> Sheet:
     except OSError as error:
         return _unreadable(f"cannot be read ({error.strerror})", "check the path; `p2psub config example` prints one")
     except UnicodeDecodeError:
-        return _unreadable("is no text", "write it in UTF-8")
+        return _unreadable("is not text", "write it in UTF-8")
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -198,7 +198,7 @@ def _unknown(table: str, name: str, path: str) -> Complaint:
     known = [*_names(table), *inner] if table else list(tables())
     near = difflib.get_close_matches(name, known, n=1)
     advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-    return Complaint(path, "there is no such setting" if table else "there is no such table", advice)
+    return Complaint(path, "this setting is not known" if table else "this table is not known", advice)
 
 
 class _Unfit(Exception):

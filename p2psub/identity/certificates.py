@@ -119,7 +119,7 @@ def _particulars(certificate: x509.Certificate) -> tuple[bytes, Claims]:
         raise CertificateRefused("malformed", f"no certificate of a node: {error}") from error
     if not isinstance(public_key, Ed25519PublicKey):
         raise CertificateRefused("malformed", "the key is not Ed25519; enrol with a key that p2psub made")
-    assert isinstance(extension, x509.UnrecognizedExtension), "nobody else knows our extension"
+    assert isinstance(extension, x509.UnrecognizedExtension), "only we know our extension"
     if len(extension.value) > CLAIMS_BYTES_MAX:
         raise CertificateRefused("malformed", f"claims of {len(extension.value)} bytes")
     try:

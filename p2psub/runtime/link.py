@@ -165,5 +165,5 @@ class Link:
         # Better without this message than without the link: all others would be lost with it, again and again.
         self.counters["messages_too_large"] += 1
         kind = type(messages[0]).__name__
-        logger.error("a %s of %d bytes is not sent: nobody would take it", kind, len(payload))
+        logger.error("a %s of %d bytes is not sent: every peer would refuse it", kind, len(payload))
         return []

@@ -160,7 +160,7 @@ async def bind_tcp(listen: str, public_address: str | None) -> tuple[list[trio.S
         split_address(public_address, "public_address")
     elif host in _EVERYWHERE:
         raise ConfigError(
-            "public_address", f"nobody can dial {listen}: say by which HOST:PORT others reach this machine"
+            "public_address", f"no peer can dial {listen}: say by which HOST:PORT others reach this machine"
         )
     try:
         listeners = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)

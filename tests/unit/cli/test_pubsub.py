@@ -78,7 +78,7 @@ def test_pub_reads_stdin_line_by_line(peer: Served) -> None:
         f"published {EVENT_1}",
         f"published {NODE.id.hex()}.5.2",
     ]
-    assert "event 2: the request is no JSON" in result.stderr
+    assert "event 2: the request is not valid JSON" in result.stderr
     assert peer.peer.published == [Draft("a", {"n": 1}), Draft("b")]
 
 
