@@ -1,7 +1,7 @@
 """Join tokens: who may enrol, with which rights, how often and until when. Only their hashes are kept.
 
-A plain SHA-256 suffices: a secret has 160 random bits, which nobody guesses at any speed. Slow hashes guard passwords
-that people choose; here one would only let strangers make us work.
+A plain SHA-256 suffices: a secret has 160 random bits, which no attacker guesses at any speed. Slow hashes guard
+passwords that people choose; here they would only let strangers make us work.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Tokens:
         return tuple(map(_record, self._ledger.execute("SELECT * FROM tokens ORDER BY made_s, name")))
 
     def revoke(self, prefix: str) -> TokenRecord:
-        """Let nobody use the token whose name begins so; whoever used it keeps its certificate."""
+        """Let no newcomer use the token whose name begins so; a node that used it keeps its certificate."""
         found = [record for record in self.list() if prefix and record.name.startswith(prefix.lower())]
         if len(found) != 1:
             raise ConfigError("prefix", f"{len(found)} tokens have a name that begins so; see them with `token list`")

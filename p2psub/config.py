@@ -43,7 +43,7 @@ class RingConfig:
     """Chord's shape."""
 
     successors: Count = 3
-    """Length r of the successor list (design 3)."""
+    """Length r of the successor list (docs/protocol/ring.md)."""
     fingers: Count = 8
     """Fingers kept; a ring of 64 has six distinct ones."""
     finger_every_ticks: Ticks = 20

@@ -7,7 +7,7 @@ from p2psub.model.ids import ADDRESS_CHARS_MAX
 
 
 def split_address(address: str, field: str = "address") -> tuple[str, int]:
-    """Host and port; ConfigError with advice if it is no address."""
+    """Host and port; ConfigError with advice if it is not valid."""
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     is_short = len(address) <= ADDRESS_CHARS_MAX

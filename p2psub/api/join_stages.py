@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from p2psub.model.status import LifeStage, NodeStatus, Role
 
 PATIENCE_S: Final = 3.0
-"""A healthy start has its first link by then, so silence is no cause for alarm before."""
+"""A healthy start has its first link by then, so silence before is not a reason for alarm."""
 
 
 class JoinStage(NamedTuple):

@@ -22,7 +22,7 @@ def check_draft(draft: Draft) -> None:
         raise BadContent(f"the topic must have 1 to {TOPIC_BYTES_MAX} bytes", "give a short name such as quotes/ACME")
     if len(draft.attributes) > ATTRIBUTES_MAX:
         raise TooLarge(f"{len(draft.attributes)} attributes", f"give at most {ATTRIBUTES_MAX}, the rest in the body")
-    # Whoever comes here through Python may have been told nothing about types.
+    # An application in Python may hand in any type.
     if type(draft.body) is not bytes:
         raise BadContent(f"the body is a {type(draft.body).__name__}", "give bytes")
     weight = len(draft.body)
@@ -65,7 +65,7 @@ def check_window(window: int) -> None:
 
 
 def value_bytes(name: str, value: object) -> int:
-    """Roughly what a value weighs; BadContent if it is none. `name` is what the complaint is about."""
+    """Roughly what a value weighs; BadContent if it is not valid. `name` is what the complaint is about."""
     kind = type(value)
     if kind is str:
         return text_bytes(name, value)

@@ -3,7 +3,7 @@
     bool, int, float, text      as in JSON; 1 is an int and 1.0 is a float
     date                        {"$date": "2026-01-31T12:00:00Z"}, or its microseconds since 1970
     set of ints or texts        {"$set": [1, 2, "three"]}
-    a float that is no number   {"$float": "nan"}, "inf" or "-inf"
+    a float that is not finite  {"$float": "nan"}, "inf" or "-inf"
 
 An id is text: node in hex, incarnation and sequence, with dots between.
 """
@@ -38,7 +38,7 @@ def values_from_json(given: Mapping[str, object]) -> dict[str, Value]:
 
 
 def value_from_json(name: str, given: object) -> Value:
-    """One value; BadContent, under this name, if it is none."""
+    """One value; BadContent, under this name, if it is not valid."""
     match given:
         case bool() | int() | float() | str():
             return given

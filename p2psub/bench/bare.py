@@ -1,7 +1,7 @@
 """One end of a bare TLS stream: `python -m p2psub.bench.bare`. The least that carries the same events.
 
 Certificates, TLS settings and frames are the product's. Events are encoded as many as fill a write, and decoded at the
-other end; nobody matches, routes, traces or remembers them.
+other end; no peer matches, routes, traces or remembers them.
 """
 
 from __future__ import annotations

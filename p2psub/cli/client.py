@@ -167,7 +167,7 @@ class LineStream:
             yield msgspec.json.decode(line, type=StreamLine)
 
     def end(self) -> None:
-        """Hang up, from any thread: whoever waits for a line gets NoPeer."""
+        """Hang up, from any thread: a caller that waits for a line gets NoPeer."""
         connection = self._answer.extensions["network_stream"].get_extra_info("socket")
         assert isinstance(connection, socket.socket)
         with suppress(OSError):  # It may be gone already.

@@ -17,11 +17,11 @@ class BadUsage(Refusal):
 
 
 class NoPeer(Refusal):
-    """Nobody answers where the peer should be, or it went away."""
+    """No peer answers where it should be, or it went away."""
 
 
 def check_directories(directories: Iterable[Path]) -> None:
-    """Refuse what is no directory, before anything slow begins."""
+    """Refuse what is not a directory, before anything slow begins."""
     for directory in directories:
         if not directory.is_dir():
             raise BadUsage(f"there is no directory {directory}", "name the data directory of a peer, or one above it")

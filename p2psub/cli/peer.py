@@ -78,7 +78,7 @@ async def _run(config: PeerConfig, as_json: bool) -> None:
     from p2psub.runtime.gc_tuning import tune_gc  # noqa: PLC0415
     from p2psub.runtime.host import open_peer  # noqa: PLC0415
 
-    # Before signals are for leaving: whoever waits for a bootstrap that does not answer can end that at once.
+    # Before signals are for leaving: a person who waits for a silent bootstrap can end that at once.
     await _enrol(config)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with open_peer(config) as peer_, trio.open_nursery() as nursery:

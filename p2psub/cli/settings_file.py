@@ -1,7 +1,7 @@
 """Settings as people give them: command line over environment over file over default. Everything wrong is told at once.
 
 A file is TOML with the tables of `p2psub config example`. A misspelt name would silently mean the default, so unknown
-names are refused; and nothing is converted: a number in quotes is no number.
+names are refused; and nothing is converted: a number in quotes is not a number.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _from_environment(table: str, environ: Mapping[str, str]) -> Chosen:
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> Iterator[Complaint]:
-    """Those that can be meant for nobody but the node; others beginning with P2PSUB_ may be anybody's."""
+    """Those that only the node can be meant by; others that begin with P2PSUB_ may be another program's."""
     known = [setting.environment for setting in all_settings().values()]
     for name in environ:
         if name.startswith(_NODE_VARIABLES) and name not in known:

@@ -1,4 +1,4 @@
-"""Certificates: what the overlay's CA says of a node, and how everybody else reads it.
+"""Certificates: what the overlay's CA says of a node, and how all other nodes read it.
 
 An X.509 certificate binds an Ed25519 key to a node id, its common name. A private extension holds what the id is
 derived from, and the node's rights. TLS checks the chain; `read_passport` checks everything, the chain too.

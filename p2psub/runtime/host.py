@@ -134,7 +134,7 @@ class PeerHost:
         return self._capability.score if may_lead else UNFIT
 
     async def _measure(self) -> None:
-        """Measure the machine and its links now and then; whoever may not lead shows it too, and is not ranked."""
+        """Measure the machine and its links now and then; a peer that may not lead shows it too, and is not ranked."""
         while True:
             await trio.sleep(MEASURE_EVERY_S)
             figures = [link.figures for link in self._links.open]
@@ -160,7 +160,7 @@ class PeerHost:
             await self._driver.run()
 
     async def _leave(self) -> None:
-        """Give away what we hold; whoever cannot do so in time goes as if it had crashed."""
+        """Give away what we hold; a peer that cannot do so in time goes as if it had crashed."""
         self._inbox.put_nowait(LeaveCommand())
         with trio.move_on_after(LEAVE_S_MAX):
             while not self._core.has_left:

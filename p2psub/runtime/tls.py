@@ -137,7 +137,7 @@ class TlsTransport:
 
 
 def passport_of(stream: trio.SSLStream[trio.SocketStream], credentials: Credentials) -> Passport:
-    """Who is at the other end, by its certificate; PeerFault if that is nobody of ours."""
+    """Who is at the other end, by its certificate; PeerFault if that is not a node of our overlay."""
     certificate = stream.getpeercert(binary_form=True)
     if certificate is None:
         raise PeerFault("the peer showed no certificate")

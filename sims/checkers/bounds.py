@@ -1,4 +1,4 @@
-"""The bounds of design section 4 that are about time: outboxes, joins; and whether a run tested anything at all."""
+"""The bounds of docs/promises.md on outboxes and joins; and whether a run tested anything at all."""
 
 from __future__ import annotations
 

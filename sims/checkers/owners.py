@@ -11,7 +11,7 @@ from sims.engine.heirs import Succession
 OWNER_HEARTBEATS = 6
 OWNER_HEARTBEATS_LOSSY = 8
 LOSSY = 0.05
-"""From this loss on the longer bound holds (design 4)."""
+"""From this loss on the longer bound holds (docs/promises.md)."""
 
 
 def bound(evidence: Evidence) -> int:
