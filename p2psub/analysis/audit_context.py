@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame
 
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.doubts import Doubts
-from p2psub.analysis.partings import Parting, partings
+from p2psub.analysis.partitions import Partition, partitions
 from p2psub.analysis.settings import Settings
+from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
 
 D_DIFF_BEATS: Final = 60
@@ -26,13 +26,13 @@ class AuditContext(NamedTuple):
     """What is left out is found out by each for itself; who asks all of them does it once for all."""
 
     pairs: DataFrame | None = None
-    """What `rematching.rematch` found; None without `--rematch`."""
+    """What `rematch.rematch` found; None without `--rematch`."""
     d_diff_us: int | None = None
     settings: Settings | None = None
-    partings: list[Parting] | None = None
+    partitions: list[Partition] | None = None
     acks: DataFrame | None = None
     """`debts.acknowledged`, kept."""
-    doubts: Doubts | None = None
+    silent_spans: SilentSpans | None = None
     covered: DataFrame | None = None
     """`answers.coverage.coverage`, kept, with numbers for names."""
 
@@ -51,13 +51,13 @@ class AuditContext(NamedTuple):
         """The bound of liveness."""
         return self.settings_of(tables).beats(D_DIFF_BEATS) if self.d_diff_us is None else self.d_diff_us
 
-    def partings_of(self, tables: Tables) -> list[Parting]:
+    def partitions_of(self, tables: Tables) -> list[Partition]:
         """When the overlay was in parts."""
-        return partings(tables, self.settings_of(tables)) if self.partings is None else self.partings
+        return partitions(tables, self.settings_of(tables)) if self.partitions is None else self.partitions
 
-    def doubts_of(self, tables: Tables) -> Doubts:
+    def silent_spans_of(self, tables: Tables) -> SilentSpans:
         """Where the trace is silent."""
-        return Doubts.of(tables) if self.doubts is None else self.doubts
+        return SilentSpans.of(tables) if self.silent_spans is None else self.silent_spans
 
 
 NO_CONTEXT: Final = AuditContext()

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.doubts import ALWAYS_US, is_whole
+from p2psub.analysis.silent_spans import ALWAYS_US, is_whole
 from p2psub.analysis.tables import Tables
 from p2psub.model.content import Guarantee
 from p2psub.model.outcomes import Outcome

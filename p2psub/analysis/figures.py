@@ -13,9 +13,9 @@ from p2psub.analysis.answers.casts import BROADCAST, cast_totals, casts
 from p2psub.analysis.answers.coverage import SUMS, coverage, coverage_totals
 from p2psub.analysis.answers.duplicates import duplicate_totals
 from p2psub.analysis.answers.latency import ALL, latency
-from p2psub.analysis.asking import ask_at_once
 from p2psub.analysis.audit_context import AuditContext
-from p2psub.analysis.doubts import Doubts
+from p2psub.analysis.parallel import ask_at_once
+from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -102,7 +102,7 @@ def _judged(tables: Tables, known: Mapping[str, DataFrame]) -> dict[str, DataFra
     """The answers that need to know where the trace is silent, which is found out once."""
     if {"coverage", "casts"} <= known.keys():
         return {}
-    context = AuditContext(doubts=Doubts.of(tables))
+    context = AuditContext(silent_spans=SilentSpans.of(tables))
     return {"coverage": coverage(tables, context), "casts": casts(tables, context)}
 
 

@@ -11,7 +11,7 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.compacting import Compacted
+from p2psub.analysis.compaction import Compacted
 from p2psub.analysis.figures import figures
 from p2psub.analysis.terms import terms
 

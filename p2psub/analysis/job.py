@@ -16,35 +16,35 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from p2psub.analysis.asking import ask_at_once
 from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits.catalogue import AUDITS, Audit
 from p2psub.analysis.audits.findings import told
-from p2psub.analysis.compacting import Compacted, compact, open_compacted
+from p2psub.analysis.compaction import Compacted, compact, open_compacted
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.headline import headline
-from p2psub.analysis.naming import named
+from p2psub.analysis.names import named
 from p2psub.analysis.outputs import REPORT, WORK, keep, make_out, settling, write_figures, write_report, write_table
-from p2psub.analysis.partings import partings
+from p2psub.analysis.parallel import ask_at_once
+from p2psub.analysis.partitions import partitions
+from p2psub.analysis.progress import OnProgress
 from p2psub.analysis.questions import FIRST, QUESTIONS, Question
-from p2psub.analysis.rematching import rematch
+from p2psub.analysis.rematch import rematch
+from p2psub.analysis.report.assembly import Known, assemble
 from p2psub.analysis.report.document import render
-from p2psub.analysis.report.gathering import Known, gather
 from p2psub.analysis.schemas import VIOLATIONS
 from p2psub.analysis.session import make_room_for
 from p2psub.analysis.settings import Settings
+from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.sources import find_sources
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.telling import Tell
 from p2psub.analysis.verdicts import gather_verdicts
 
 Answers = dict[str, DataFrame]
 Work = dict[str, Callable[[], DataFrame]]
 
-VIOLATIONS_ROOM: Final = "violations"
+VIOLATIONS_TABLE: Final = "violations"
 """The table of all that audits found."""
-SKIPPED_ROOM: Final = "skipped"
+SKIPPED_TABLE: Final = "skipped"
 """The table of all files that were left out."""
 
 
@@ -70,84 +70,84 @@ class Results:
         return not self.figures["violated"]
 
 
-def run_analysis(spark: SparkSession, orders: Orders, tell: Tell) -> Results:
+def run_analysis(spark: SparkSession, orders: Orders, progress: OnProgress) -> Results:
     """Do all of it. Traces that are not compacted yet are, for the time of the run."""
     out = None if orders.out is None else make_out(orders.out)
-    with _room(out) as room:
-        compacted = read_traces(spark, orders.directories, room / "traces", tell)
+    with _workspace(out) as workspace:
+        compacted = read_traces(spark, orders.directories, workspace / "traces", progress)
         make_room_for(spark, compacted.rows)
-        answers = _ask(compacted.tables, orders, room, tell)
-        tell("adding up", 0, 1)
-        found = spark.read.schema(VIOLATIONS).parquet(*(str(room / _room_of(audit)) for audit in AUDITS))
+        answers = _ask(compacted.tables, orders, workspace, progress)
+        progress("adding up", 0, 1)
+        found = spark.read.schema(VIOLATIONS).parquet(*(str(workspace / _table_of(audit)) for audit in AUDITS))
         violations = named(compacted.tables, told(compacted.tables, found))
-        verdicts = gather_verdicts(keep(violations, room / VIOLATIONS_ROOM))
+        verdicts = gather_verdicts(keep(violations, workspace / VIOLATIONS_TABLE))
         figures = {**headline(compacted, answers), **verdicts.figures()}
         if out is not None:
             figures["report"] = str(out / REPORT)
-            tell("writing tables", 0, 2)
+            progress("writing tables", 0, 2)
             skipped = [(str(path), reason) for path, reason in compacted.skipped]
-            keep(spark.createDataFrame(skipped, "file string, reason string"), room / SKIPPED_ROOM)
-            for name in (*(question.name for question in QUESTIONS), VIOLATIONS_ROOM, SKIPPED_ROOM):
-                write_table(name, room / name, out)
-            tell("writing the report", 1, 2)
+            keep(spark.createDataFrame(skipped, "file string, reason string"), workspace / SKIPPED_TABLE)
+            for name in (*(question.name for question in QUESTIONS), VIOLATIONS_TABLE, SKIPPED_TABLE):
+                write_table(name, workspace / name, out)
+            progress("writing the report", 1, 2)
             write_figures(figures, out)
-            write_report(render(gather(Known(compacted, answers, verdicts, figures, orders.directories))), out)
+            write_report(render(assemble(Known(compacted, answers, verdicts, figures, orders.directories))), out)
         return Results(figures)
 
 
 @contextmanager
-def _room(out: Path | None) -> Iterator[Path]:
-    """Room for what is needed meanwhile: beside the results, which executors elsewhere can reach, or anywhere."""
-    room = Path(tempfile.mkdtemp(prefix="p2psub-analyze-")) if out is None else out / WORK
+def _workspace(out: Path | None) -> Iterator[Path]:
+    """A place for what is needed meanwhile: beside the results, which executors elsewhere can reach, or anywhere."""
+    workspace = Path(tempfile.mkdtemp(prefix="p2psub-analyze-")) if out is None else out / WORK
     try:
-        yield room
+        yield workspace
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(workspace, ignore_errors=True)
 
 
-def read_traces(spark: SparkSession, directories: Sequence[Path], room: Path, tell: Tell) -> Compacted:
-    """One compaction as it is; anything else is compacted into the room first."""
+def read_traces(spark: SparkSession, directories: Sequence[Path], workspace: Path, progress: OnProgress) -> Compacted:
+    """One compaction as it is; anything else is compacted into the workspace first."""
     sources = find_sources(directories)
     if len(sources.compacted) == 1 and not sources.skipped and not sources.segments:
         return open_compacted(spark, sources.compacted[0])
-    return compact(spark, directories, room, tell)
+    return compact(spark, directories, workspace, progress)
 
 
-def _ask(tables: Tables, orders: Orders, room: Path, tell: Tell) -> Answers:
-    """All answers, with names for numbers, and what each audit found; computed once and kept in the room."""
-    acks = keep(acknowledged(tables), room / "acknowledged")
+def _ask(tables: Tables, orders: Orders, workspace: Path, progress: OnProgress) -> Answers:
+    """All answers, with names for numbers, and what each audit found; computed once and kept in the workspace."""
+    acks = keep(acknowledged(tables), workspace / "acknowledged")
     settings = Settings.of(tables)
-    apart = partings(tables, settings)
-    pairs = keep(rematch(tables, acks, apart), room / "pairs") if orders.is_rematched else None
-    doubts = Doubts.of(tables)
+    found = partitions(tables, settings)
+    pairs = keep(rematch(tables, acks, found), workspace / "pairs") if orders.is_rematched else None
+    silent_spans = SilentSpans.of(tables)
     context = AuditContext(
         pairs,
         orders.d_diff_us,
         settings=settings,
-        partings=apart,
+        partitions=found,
         acks=acks,
-        doubts=doubts,
-        settle=settling(room),
+        silent_spans=silent_spans,
+        settle=settling(workspace),
     )
     first: Work = {
         FIRST.name: partial(FIRST.answer, tables, context),
         **{one.name: partial(_named_answer, one, tables, context) for one in QUESTIONS if one.after is None},
     }
-    kept = _keep_all(first, room, tell)
+    kept = _keep_all(first, workspace, progress)
     context = context._replace(covered=kept[FIRST.name])
     then: Work = {
         **{one.name: partial(_named_answer, one, tables, context, kept[one.after]) for one in QUESTIONS if one.after},
-        **{_room_of(audit): partial(audit.find, tables, context) for audit in AUDITS},
+        **{_table_of(audit): partial(audit.find, tables, context) for audit in AUDITS},
     }
-    return kept | _keep_all(then, room, tell)
+    return kept | _keep_all(then, workspace, progress)
 
 
-def _keep_all(work: Work, room: Path, tell: Tell) -> Answers:
+def _keep_all(work: Work, workspace: Path, progress: OnProgress) -> Answers:
     kept: Answers = {}
-    questions = {name: partial(_kept, answer, room / name) for name, answer in work.items()}
+    questions = {name: partial(_kept, answer, workspace / name) for name, answer in work.items()}
     for done, (name, answer) in enumerate(ask_at_once(questions), 1):
         kept[name] = answer
-        tell(name, done, len(work))
+        progress(name, done, len(work))
     return kept
 
 
@@ -159,5 +159,5 @@ def _named_answer(question: Question, tables: Tables, context: AuditContext, *kn
     return named(tables, question.answer(tables, *known, *([context] if question.is_judging else [])))
 
 
-def _room_of(audit: Audit) -> str:
+def _table_of(audit: Audit) -> str:
     return f"audit-{audit.name}"

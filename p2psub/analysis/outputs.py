@@ -25,7 +25,7 @@ REPORT: Final = "report.html"
 FIGURES: Final = "figures.json"
 TABLES: Final = "tables"
 WORK: Final = ".p2psub-work"
-"""The room of a run, while it runs."""
+"""The workspace of a run, while it runs."""
 _ROWS_AT_ONCE: Final = 16_384
 
 
@@ -47,15 +47,15 @@ def make_out(out: Path) -> Path:
 
 
 def keep(frame: DataFrame, path: Path) -> DataFrame:
-    """The same rows, computed once: as Parquet in the room of the run."""
+    """The same rows, computed once: as Parquet in the workspace of the run."""
     frame.write.parquet(str(path))
     return frame.sparkSession.read.schema(frame.schema).parquet(str(path))
 
 
-def settling(room: Path) -> Callable[[DataFrame], DataFrame]:
+def settling(workspace: Path) -> Callable[[DataFrame], DataFrame]:
     """For `AuditContext.settle`: each frame is kept under a name of its own."""
     numbers = itertools.count()
-    return lambda frame: keep(frame, room / f"settled-{next(numbers)}")
+    return lambda frame: keep(frame, workspace / f"settled-{next(numbers)}")
 
 
 def write_table(name: str, kept: Path, out: Path) -> None:

@@ -29,7 +29,7 @@ _START_S_MAX: Final = 120.0
 _END_S_MAX: Final = 20.0
 
 
-class Plan(NamedTuple):
+class ClusterPlan(NamedTuple):
     """How large the cluster is."""
 
     workers: int = 2
@@ -39,11 +39,11 @@ class Plan(NamedTuple):
 
 
 @contextmanager
-def standalone_cluster(plan: Plan | None = None) -> Iterator[str]:
+def standalone_cluster(plan: ClusterPlan | None = None) -> Iterator[str]:
     """The address of a cluster that runs during the block."""
-    plan = plan or Plan()
-    with tempfile.TemporaryDirectory(prefix="p2psub-cluster-") as room, ExitStack() as stack:
-        place = Path(room)
+    plan = plan or ClusterPlan()
+    with tempfile.TemporaryDirectory(prefix="p2psub-cluster-") as directory, ExitStack() as stack:
+        place = Path(directory)
         environment = _environment(place)
         port = _free_port()
         address = f"spark://{LOOPBACK}:{port}"
@@ -112,13 +112,14 @@ def main() -> None:
         prog="python -m p2psub.analysis.standalone",
         description="Run a Spark cluster on loopback, and print the address of its master. Ctrl-C ends it.",
     )
-    parser.add_argument("--workers", type=int, default=Plan().workers, help="how many (default: %(default)s)")
-    parser.add_argument("--cores", type=int, default=Plan().cores, help="of each worker (default: %(default)s)")
-    parser.add_argument("--memory-mib", type=int, default=Plan().memory_mib, help="of each (default: %(default)s)")
+    plan = ClusterPlan()
+    parser.add_argument("--workers", type=int, default=plan.workers, help="how many (default: %(default)s)")
+    parser.add_argument("--cores", type=int, default=plan.cores, help="of each worker (default: %(default)s)")
+    parser.add_argument("--memory-mib", type=int, default=plan.memory_mib, help="of each (default: %(default)s)")
     given = parser.parse_args()
     ends = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
-    with standalone_cluster(Plan(given.workers, given.cores, given.memory_mib)) as address:
+    with standalone_cluster(ClusterPlan(given.workers, given.cores, given.memory_mib)) as address:
         sys.stdout.write(f"{address}\n")
         sys.stdout.flush()
         signal.sigwait(ends)

@@ -15,7 +15,7 @@ SHOWN_OF_EACH: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class AuditVerdicts:
     """How many there are of each promise and verdict, and the first of them as rows of `schemas.VIOLATIONS`."""
 
     counts: dict[tuple[str, str], int]
@@ -26,25 +26,25 @@ class Verdicts:
         return sum(count for (_, said), count in self.counts.items() if said == verdict)
 
     def figures(self) -> dict[str, Any]:
-        """As `--json` has them: violations are what was broken, doubts what missing records keep from us."""
+        """As `--json` has them: violations are what was broken; of the undecided the records are missing."""
         return {
             "violated": self.total(VIOLATED),
             "violations": [one for one in self.shown if one["verdict"] == VIOLATED],
-            "doubtful": self.total(UNKNOWN),
-            "doubts": [one for one in self.shown if one["verdict"] == UNKNOWN],
+            "undecided": self.total(UNKNOWN),
+            "undecided_findings": [one for one in self.shown if one["verdict"] == UNKNOWN],
         }
 
 
-def gather_verdicts(violations: DataFrame) -> Verdicts:
+def gather_verdicts(violations: DataFrame) -> AuditVerdicts:
     """Count all, and take the earliest of each promise; what was broken comes first."""
     counts = {(row.invariant, row.verdict): row["count"] for row in _counted(violations).collect()}
     if not counts:
-        return Verdicts({}, [])
+        return AuditVerdicts({}, [])
     order = Window.partitionBy("invariant", "verdict").orderBy("wall_us", "process", "sequence", "text")
     first = violations.withColumn("_rank", F.row_number().over(order)).where(F.col("_rank") <= SHOWN_OF_EACH)
     rows = [row.asDict() for row in first.drop("_rank").collect()]
     is_broken_first = sorted(rows, key=lambda row: (row["verdict"] != VIOLATED, row["invariant"], row["wall_us"] or 0))
-    return Verdicts(counts, is_broken_first)
+    return AuditVerdicts(counts, is_broken_first)
 
 
 def _counted(violations: DataFrame) -> DataFrame:

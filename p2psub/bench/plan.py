@@ -18,7 +18,7 @@ SUBSCRIBERS_MAX: Final = 50
 T = TypeVar("T")
 
 
-class Owner(enum.StrEnum):
+class Ownership(enum.StrEnum):
     """Who owns the topics: each peer as many as any other, or one of them all."""
 
     EACH = "each"
@@ -28,11 +28,11 @@ class Owner(enum.StrEnum):
     def choose(self, publisher: T, subscribers: Sequence[T]) -> list[T]:
         """The owners; of many peers as many as a filter can name topics."""
         match self:
-            case Owner.EACH:
+            case Ownership.EACH:
                 return [publisher, *subscribers][:PINNED_TOPICS_MAX]
-            case Owner.PUBLISHER:
+            case Ownership.PUBLISHER:
                 return [publisher]
-            case Owner.SUBSCRIBER:
+            case Ownership.SUBSCRIBER:
                 return [subscribers[0]]
 
 
@@ -47,7 +47,7 @@ class BenchPlan:
     body_bytes: int = BODY_BYTES
     at_once: int = 1000
     """Events in one call of `publish_many`."""
-    owner: Owner = Owner.EACH
+    owner: Ownership = Ownership.EACH
     traces: bool = True
     profile: Path | None = None
     """Where to say which functions take the time; it makes everything slower."""

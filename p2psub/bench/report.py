@@ -14,7 +14,7 @@ from p2psub.api.settings import PeerConfig
 from p2psub.bench.bursts import middle
 from p2psub.bench.content import EventLoad
 from p2psub.bench.event_stream import event_bytes
-from p2psub.bench.plan import BenchPlan, Owner
+from p2psub.bench.plan import BenchPlan, Ownership
 from p2psub.compiled import is_compiled
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import ID_BYTES, NodeId, Place
@@ -31,7 +31,7 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True):
     traces: bool
     at_most_once_traced: str
     """How many of the events without a promise are traced one by one."""
-    owner: Owner
+    owner: Ownership
     event_bytes: int
     """Of one event, encoded."""
     events: int

@@ -181,10 +181,10 @@ def record_text(finding: Mapping[str, Any]) -> str:
 
 
 def _audits(figures: Mapping[str, Any]) -> str:
-    violated, doubtful = figures["violated"], figures["doubtful"]
+    violated, undecided = figures["violated"], figures["undecided"]
     times = "once" if violated == 1 else f"{violated:,} times"
     audits = f"promises were broken {times}" if violated else "no promise was broken"
-    return f"{audits}; {doubtful:,} cannot be told" if doubtful else audits
+    return f"{audits}; {undecided:,} cannot be told" if undecided else audits
 
 
 def _unknown(figures: Mapping[str, Any]) -> str:

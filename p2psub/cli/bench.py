@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Owner
+from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Ownership
 from p2psub.cli.bench_analyze import bench_analyze
 from p2psub.cli.bench_tables import filtered_table, link_table
 from p2psub.cli.exits import explained
@@ -54,7 +54,7 @@ OPTIONS: dict[str, Any] = {
     "at_once": Annotated[int, typer.Option(help="Events in one call of publish_many.")],
     "guarantee": Annotated[Guarantee, typer.Option(help="What `publish` promises.")],
     "any_topic": Annotated[bool, typer.Option(help="Filters name no topic: wildcards.")],
-    "owner": Annotated[Owner, typer.Option(help="Who owns the topics: each peer its share, or one of them all.")],
+    "owner": Annotated[Ownership, typer.Option(help="Who owns the topics: each peer its share, or one of them all.")],
     "traces": Annotated[bool, typer.Option(help="Whether peers write traces, as they do by default.")],
     "profile": Annotated[
         Path | None,

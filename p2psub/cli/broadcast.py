@@ -22,7 +22,7 @@ from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sims.experiments.broadcast import Reading, Result, Trial
+    from sims.experiments.broadcast import BroadcastReading, Result, Trial
 
 PLOTS: Final = (".svg", ".png", ".pdf")
 
@@ -88,11 +88,13 @@ def sim_broadcast(
         _print_table(results)
 
 
-def _reading(overlay: str, degree: float | None, fanout: float | None, rounds: int | None, choice: str) -> Reading:
-    from sims.experiments.broadcast import Choice, Overlay, Reading  # noqa: PLC0415
+def _reading(
+    overlay: str, degree: float | None, fanout: float | None, rounds: int | None, choice: str
+) -> BroadcastReading:
+    from sims.experiments.broadcast import BroadcastReading, Choice, Overlay  # noqa: PLC0415
 
-    base = Reading()
-    return Reading(
+    base = BroadcastReading()
+    return BroadcastReading(
         overlay=_one_of(Overlay, "overlay", overlay),
         degree=base.degree if degree is None else degree,
         fanout=base.fanout if fanout is None else fanout,

@@ -126,7 +126,7 @@ def _rows(report: DemoReport) -> list[tuple[str, str]]:
 
 
 def _analysis_rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
-    violated, unknown = figures["violated"], max(figures["unknown"], figures["doubtful"])
+    violated, unknown = figures["violated"], max(figures["unknown"], figures["undecided"])
     rows = [
         (
             "audit",

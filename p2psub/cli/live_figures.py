@@ -30,7 +30,7 @@ def follow_traces(
 
     Then what has arrived is read once more, so that the last figures speak of all of it.
     """
-    from p2psub.analysis.following import Follower  # noqa: PLC0415, Spark is loaded only if wanted
+    from p2psub.analysis.follower import Follower  # noqa: PLC0415, Spark is loaded only if wanted
     from p2psub.analysis.session import spark_session  # noqa: PLC0415
 
     with (

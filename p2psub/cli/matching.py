@@ -17,7 +17,7 @@ from rich.table import Table
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sims.experiments.matching import Plan
+    from sims.experiments.matching import MatchingPlan
 
 EXIT_CONFIG = 1
 EXIT_DIFFERENT = 3
@@ -48,7 +48,7 @@ def sim_matching(
     from sims.experiments import matching as experiment  # noqa: PLC0415, the node's CLI must not load simulations
 
     try:
-        reading = experiment.Reading(categories, connected)
+        reading = experiment.MatchingReading(categories, connected)
         plan = _plan(workload, subscriptions, events, interleaved, seed, reading)
         if plot is not None:
             _need_matplotlib()
@@ -108,11 +108,13 @@ def bench_matching(
         _print_figures(f"matching: {workload.value}", report)
 
 
-def _plan(file: Path | None, subscriptions: int, events: int, interleaved: bool, seed: int, reading: object) -> Plan:
+def _plan(
+    file: Path | None, subscriptions: int, events: int, interleaved: bool, seed: int, reading: object
+) -> MatchingPlan:
     from sims.experiments import matching as experiment  # noqa: PLC0415
     from sims.workloads.recorded import read_workload  # noqa: PLC0415
 
-    assert isinstance(reading, experiment.Reading)
+    assert isinstance(reading, experiment.MatchingReading)
     if file is not None:
         if interleaved:
             raise ConfigError("workload", "a file says itself what happens; leave --interleaved out")

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from p2psub.analysis.telling import Tell
+    from p2psub.analysis.progress import OnProgress
 
 
 @contextmanager
-def spark_progress() -> Iterator[Tell]:
+def spark_progress() -> Iterator[OnProgress]:
     """A bar on a terminal; elsewhere nothing, for the answer is what counts."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

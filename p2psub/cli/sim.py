@@ -23,7 +23,7 @@ from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sims.scenarios.run import Report
+    from sims.scenarios.run import SeedReport
     from sims.scenarios.scenario import Scenario
 
 EXIT_VIOLATION = 3
@@ -68,7 +68,7 @@ def overlay(
             raise ConfigError("trace_out", f"{trace_out} is there already; name a new directory for the trace")
         check_spark(spark, master)
     work = [Job(plan, number, codec_share, keep_entries=trace_out is not None) for number in numbers]
-    done: list[Report] = []
+    done: list[SeedReport] = []
     if spark:
         with explained(as_json):
             done = over_spark(perform, work, master, "seeds")
@@ -132,7 +132,7 @@ def _print_table(summary: dict[str, object]) -> None:
     Console().print(table)
 
 
-def _explain(report: Report, plan: Scenario, codec_share: int, file: Path | None) -> None:
+def _explain(report: SeedReport, plan: Scenario, codec_share: int, file: Path | None) -> None:
     """Everything one needs to see a failing seed fail again."""
     from sims.checkers.evidence import shown  # noqa: PLC0415
 

@@ -50,8 +50,8 @@ def compact(
     """
     with explained(as_json):
         need_spark()
-        from p2psub.analysis.compacting import check_out  # noqa: PLC0415, a JVM's worth of imports
-        from p2psub.analysis.compacting import compact as compact_  # noqa: PLC0415
+        from p2psub.analysis.compaction import check_out  # noqa: PLC0415, a JVM's worth of imports
+        from p2psub.analysis.compaction import compact as compact_  # noqa: PLC0415
         from p2psub.analysis.session import spark_session  # noqa: PLC0415
         from p2psub.analysis.sources import find_sources  # noqa: PLC0415
 

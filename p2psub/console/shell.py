@@ -43,7 +43,7 @@ def run_prompt(client: ControlClient, data: Path | None) -> None:
 
 
 def run_script(client: ControlClient, lines: Iterable[str], console: Console) -> bool:
-    """Obey one line after the other; tells whether all could be done."""
+    """Run one line after the other; tells whether all could be done."""
     session = ConsoleSession(client, console)
     is_sound = True
     try:

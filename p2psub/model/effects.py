@@ -62,7 +62,7 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
 
 
 class SubscribeCommand(msgspec.Struct, frozen=True, gc=False):
-    """An application subscribes; it takes `window` items before it must say Took."""
+    """An application subscribes; its channel holds `window` items until some are consumed."""
 
     number: int
     filter: Filter
@@ -115,7 +115,7 @@ class PublishCommand(msgspec.Struct, frozen=True, gc=False):
 
 
 class ConsumedCommand(msgspec.Struct, frozen=True, gc=False):
-    """An application took `count` items from its channel."""
+    """An application consumed `count` items of its channel."""
 
     subscription: SubscriptionId
     count: int
@@ -175,7 +175,7 @@ class CancelTimer(msgspec.Struct, frozen=True, gc=False):
 class Write(msgspec.Struct, frozen=True, gc=False):
     """One row of the store; no value removes the row."""
 
-    room: str
+    namespace: str
     name: tuple[object, ...]
     value: object | None
 

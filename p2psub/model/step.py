@@ -79,14 +79,14 @@ class Step:
         else:
             self.sends.append((to, message))
 
-    def write(self, room: str, name: tuple[object, ...], value: object) -> None:
+    def write(self, namespace: str, name: tuple[object, ...], value: object) -> None:
         """Put a row into the store at the end of this step."""
-        self._writes.append(Write(room, name, value))
+        self._writes.append(Write(namespace, name, value))
 
-    def erase(self, room: str, name: tuple[object, ...]) -> None:
+    def erase(self, namespace: str, name: tuple[object, ...]) -> None:
         """Take a row out of the store, some time soon: a crash may bring it back."""
         # Behind what this very step has written, lest the erasure come first.
-        (self._writes or self._erasures).append(Write(room, name, None))
+        (self._writes or self._erasures).append(Write(namespace, name, None))
 
     def erase_now(self) -> None:
         """Do the erasures at the end of this step, if no write has taken them along before."""

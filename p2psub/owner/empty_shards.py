@@ -60,15 +60,15 @@ class EmptyShards:
             self._asked.add(shard)
             self._step.send(owner, ShardRequest(cluster, shard, self._step.now))
 
-    def on_shard_request(self, peer: Contact, ask: ShardRequest) -> None:
-        is_ours = ask.cluster == self._election.cluster and 0 <= ask.shard < self._config.shards
-        if is_ours and self._arc_lease.serves(self._match_index.shard_key(ask.shard)):
-            if self._match_index.lease_empty(ask.shard):
-                self._step.send(peer, ShardEmpty(ask.cluster, ask.shard, ask.asked_us))
+    def on_shard_request(self, peer: Contact, request: ShardRequest) -> None:
+        is_ours = request.cluster == self._election.cluster and 0 <= request.shard < self._config.shards
+        if is_ours and self._arc_lease.serves(self._match_index.shard_key(request.shard)):
+            if self._match_index.lease_empty(request.shard):
+                self._step.send(peer, ShardEmpty(request.cluster, request.shard, request.asked_us))
 
-    def on_shard_empty(self, peer: Contact, say: ShardEmpty) -> None:
-        if say.cluster == self._election.cluster and 0 <= say.shard < self._config.shards:
-            self.lease(peer, say.shard, say.asked_us)
+    def on_shard_empty(self, peer: Contact, response: ShardEmpty) -> None:
+        if response.cluster == self._election.cluster and 0 <= response.shard < self._config.shards:
+            self.lease(peer, response.shard, response.asked_us)
 
     def tick(self) -> None:
         """Renew the leases that are much used."""

@@ -90,27 +90,28 @@ class Matchmaker:
         """It is over when no shard is left to ask."""
         return None if gathering.shards else self._gathering.pop(gathering.timed.event.id, None)
 
-    def on_match_request(self, peer: Contact, ask: MatchRequest) -> None:
+    def on_match_request(self, peer: Contact, request: MatchRequest) -> None:
         """Answer for a wildcard shard, if it is ours; an owner that hears nothing asks again."""
-        if not 0 <= ask.shard < self._config.shards:
+        if not 0 <= request.shard < self._config.shards:
             return
-        key = self._match_index.shard_key(ask.shard)
-        if ask.cluster != self._election.cluster or not self._arc_lease.serves(key):
+        key = self._match_index.shard_key(request.shard)
+        if request.cluster != self._election.cluster or not self._arc_lease.serves(key):
             return
-        matches = tuple(self._match_index.match(key, ask.event))
-        is_empty = not matches and self._match_index.lease_empty(ask.shard)
+        matches = tuple(self._match_index.match(key, request.event))
+        is_empty = not matches and self._match_index.lease_empty(request.shard)
         self._step.send(
-            peer, MatchResponse(ask.cluster, ask.shard, ask.event.id, matches, self._arc_lease.claims, is_empty)
+            peer,
+            MatchResponse(request.cluster, request.shard, request.event.id, matches, self._arc_lease.claims, is_empty),
         )
 
-    def on_match_response(self, peer: Contact, say: MatchResponse) -> Gathering | None:
+    def on_match_response(self, peer: Contact, response: MatchResponse) -> Gathering | None:
         """Take a shard's matches; returns all of them if they were the last."""
-        gathering = self._gathering.get(say.event)
-        if gathering is None or say.shard not in gathering.shards:
+        gathering = self._gathering.get(response.event)
+        if gathering is None or response.shard not in gathering.shards:
             return None
-        if say.empty:
-            self._shards.lease(peer, say.shard, gathering.started_us)
-        self._take(gathering, say.shard, list(say.matches), say.vector)
+        if response.empty:
+            self._shards.lease(peer, response.shard, gathering.started_us)
+        self._take(gathering, response.shard, list(response.matches), response.vector)
         return self._finished(gathering)
 
     def ask_again(self, gathering: Gathering) -> Gathering | None:

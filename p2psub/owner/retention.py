@@ -20,7 +20,7 @@ class Recent:
         return len(self._events)
 
     def retain(self, event: Event, born_us: Micros, now: Micros) -> None:
-        """StoreCopy an event if its class asks for it and its time is not over."""
+        """Keep an event if its class asks for it and its time is not over."""
         until = Micros(born_us + event.retain_us)
         if event.retain_us and until > now:
             self._events[event.id] = (event, born_us, until)

@@ -1,4 +1,4 @@
-"""Undelivered events of one owner: a byte limit per target cluster; the oldest make room, and subscribers are told."""
+"""Undelivered events of one owner: a byte limit per target cluster. The oldest make room; subscribers hear of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Spool:
         self._missed: dict[SubscriptionId, int] = {}
 
     def overflow(self, owed_events: Iterable[HeldEvent]) -> list[tuple[HeldEvent, SubscriptionId]]:
-        """Whatever must be dropped, oldest first, so that no cluster's share exceeds the limit."""
+        """What must be dropped, oldest first, so that no cluster's share exceeds the limit."""
         by_age = sorted(owed_events, key=lambda held: held.born_us)
         kept: dict[ClusterId, int] = {}
         dropped: list[tuple[HeldEvent, SubscriptionId]] = []

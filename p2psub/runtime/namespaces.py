@@ -1,9 +1,9 @@
-"""Rows of the store as bytes, and back to what the cores wrote: each room has one type of name and one of value.
+"""Rows of the store as bytes, and back to what the cores wrote: each namespace has one type of name and one of value.
 
-    row = room · name · value · CRC32 of the three
+    row = namespace · name · value · CRC32 of the three
 
-Names and values are MessagePack. A row that was damaged on the disk, or written by a version that knew other rooms, is
-told apart from a good one here, and nowhere else.
+Names and values are MessagePack. A row that was damaged on the disk, or written by a version that knew other
+namespaces, is told apart from a good one here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _memberships: Final[dict[Name, msgspec.msgpack.Decoder[Any]]] = {
     ("contacts",): msgspec.msgpack.Decoder(tuple[Contact, ...]),
     ("table",): msgspec.msgpack.Decoder(Table),
 }
-"""The one room whose rows differ in type."""
+"""The one namespace whose rows differ in type."""
 
 
 class RowDamaged(P2psubError):
@@ -60,30 +60,30 @@ def encode_name(name: Name) -> bytes:
 def encode_row(write: Write) -> Row:
     """A row ready to be stored."""
     name, value = encode_name(write.name), _encoder.encode(write.value)
-    return write.room, name, value, _checksum(write.room.encode(), name, value)
+    return write.namespace, name, value, _checksum(write.namespace.encode(), name, value)
 
 
 def decode_row(row: tuple[object, ...]) -> tuple[str, Name, object]:
-    """Room, name and value of a stored row, whose room is still bytes; RowDamaged if any of it is not as written."""
+    """Namespace, name and value of a stored row, whose namespace is bytes; RowDamaged if any is not as written."""
     match row:
-        case (bytes(room), bytes(name), bytes(value), int(checksum)):
-            if checksum != _checksum(room, name, value):
+        case (bytes(namespace), bytes(name), bytes(value), int(checksum)):
+            if checksum != _checksum(namespace, name, value):
                 raise RowDamaged("checksum differs")
-            return _typed(room.decode(), name, value)
+            return _typed(namespace.decode(), name, value)
         case _:
             raise RowDamaged("columns of other types")
 
 
-def _typed(room: str, name: bytes, value: bytes) -> tuple[str, Name, object]:
+def _typed(namespace: str, name: bytes, value: bytes) -> tuple[str, Name, object]:
     try:
-        where: Name = _names[room].decode(name)
-        decoder = _memberships[where] if room == MEMBERSHIP_NAMESPACE else _values[room]
-        return room, where, decoder.decode(value)
+        where: Name = _names[namespace].decode(name)
+        decoder = _memberships[where] if namespace == MEMBERSHIP_NAMESPACE else _values[namespace]
+        return namespace, where, decoder.decode(value)
     except KeyError as error:
-        raise RowDamaged(f"nothing is known of {error} in the room {room!r}") from error
+        raise RowDamaged(f"nothing is known of {error} in the namespace {namespace!r}") from error
     except msgspec.MsgspecError as error:
-        raise RowDamaged(f"no value of the room {room!r}: {error}") from error
+        raise RowDamaged(f"no value of the namespace {namespace!r}: {error}") from error
 
 
-def _checksum(room: bytes, name: bytes, value: bytes) -> int:
-    return zlib.crc32(value, zlib.crc32(name, zlib.crc32(room)))
+def _checksum(namespace: bytes, name: bytes, value: bytes) -> int:
+    return zlib.crc32(value, zlib.crc32(name, zlib.crc32(namespace)))

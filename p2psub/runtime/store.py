@@ -24,11 +24,11 @@ from p2psub.runtime.store_file import FAULTS, INDEX, count_incarnation, fault_of
 
 logger = logging.getLogger(__name__)
 
-_LOAD: Final = "SELECT number, room, name, value, checksum FROM row ORDER BY number"
-_ERASE: Final = "DELETE FROM row WHERE room = ? AND name = ?"
+_LOAD: Final = "SELECT number, namespace, name, value, checksum FROM row ORDER BY number"
+_ERASE: Final = "DELETE FROM row WHERE namespace = ? AND name = ?"
 _KEEP: Final = """
-    INSERT INTO row (room, name, value, checksum) VALUES (?, ?, ?, ?)
-    ON CONFLICT (room, name) DO UPDATE SET value = excluded.value, checksum = excluded.checksum
+    INSERT INTO row (namespace, name, value, checksum) VALUES (?, ?, ?, ?)
+    ON CONFLICT (namespace, name) DO UPDATE SET value = excluded.value, checksum = excluded.checksum
 """
 
 Batch = dict[tuple[str, Name], Write]
@@ -39,7 +39,7 @@ class DamagedRow(msgspec.Struct, frozen=True):
     """A row that was set aside at the start, and why."""
 
     number: int
-    room: str
+    namespace: str
     why: str
 
 
@@ -89,24 +89,24 @@ class Store:
             raise
 
     def load(self) -> Disk:
-        """What is durable, each room's rows in the order in which they first came."""
-        rooms: dict[str, dict[Name, object]] = {}
+        """What is durable, each namespace's rows in the order in which they first came."""
+        namespaces: dict[str, dict[Name, object]] = {}
         damaged: list[DamagedRow] = []
         try:
             for number, *row in self._connection.execute(_LOAD):
                 try:
-                    room, name, value = decode_row(tuple(row))
+                    namespace, name, value = decode_row(tuple(row))
                 except RowDamaged as fault:
                     damaged.append(DamagedRow(number, repr(row[0]), str(fault)))
                 else:
-                    rooms.setdefault(room, {})[name] = value
+                    namespaces.setdefault(namespace, {})[name] = value
         except FAULTS as error:
             raise fault_of(self._path, error) from error
         if damaged or not self._is_index_sound():
             logger.warning("%s was damaged; %d rows are set aside", self._path, len(damaged))
             self._mend(damaged)
         self.damaged = tuple(damaged)
-        return rooms
+        return namespaces
 
     def _is_index_sound(self) -> bool:
         try:
@@ -138,7 +138,7 @@ class Store:
         self._put_number = persist.number
         batch = self._batch
         for write in persist.writes:
-            batch[write.room, write.name] = write
+            batch[write.namespace, write.name] = write
         self._arrived.set()
 
     async def run(self, stored: Callable[[int], None]) -> None:
@@ -180,7 +180,7 @@ class Store:
 
     def _commit(self, batch: Batch) -> None:
         """One transaction; in a worker thread."""
-        erased = [(room, encode_name(name)) for (room, name), write in batch.items() if write.value is None]
+        erased = [(namespace, encode_name(name)) for (namespace, name), write in batch.items() if write.value is None]
         kept = [encode_row(write) for write in batch.values() if write.value is not None]
         connection = self._connection
         try:

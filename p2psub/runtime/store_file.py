@@ -17,12 +17,16 @@ LAYOUT: Final = 1
 _WAL_BYTES_MAX: Final = 16 << 20
 """The write-ahead log is cut back to this after a burst. A guess."""
 
-INDEX: Final = "CREATE UNIQUE INDEX IF NOT EXISTS row_name ON row (room, name)"
+INDEX: Final = "CREATE UNIQUE INDEX IF NOT EXISTS row_name ON row (namespace, name)"
 _TABLES: Final = f"""
     BEGIN IMMEDIATE;
-    CREATE TABLE IF NOT EXISTS row (number INTEGER PRIMARY KEY, room TEXT, name BLOB, value BLOB, checksum INTEGER);
+    CREATE TABLE IF NOT EXISTS row (
+        number INTEGER PRIMARY KEY, namespace TEXT, name BLOB, value BLOB, checksum INTEGER
+    );
     {INDEX};
-    CREATE TABLE IF NOT EXISTS damaged (number INTEGER, room TEXT, name BLOB, value BLOB, checksum INTEGER, why TEXT);
+    CREATE TABLE IF NOT EXISTS damaged (
+        number INTEGER, namespace TEXT, name BLOB, value BLOB, checksum INTEGER, why TEXT
+    );
     PRAGMA user_version = {LAYOUT};
     COMMIT;
 """

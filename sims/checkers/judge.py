@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from p2psub.model.records import Kind
 from sims.checkers import (
     bounds,
+    broadcasts,
     conservation,
     copies,
     deliveries,
@@ -15,7 +16,6 @@ from sims.checkers import (
     owners,
     queues,
     rings,
-    spreading,
     stability,
     terms,
 )
@@ -84,9 +84,9 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from terms.check_one_per_epoch(evidence)
     yield from terms.check_failover(evidence)
     yield from owners.check_owners_replaced(evidence)
-    yield from spreading.check_stored_once(evidence)
-    yield from spreading.check_numbered_once(evidence)
-    yield from spreading.check_transfers(evidence)
+    yield from broadcasts.check_stored_once(evidence)
+    yield from broadcasts.check_numbered_once(evidence)
+    yield from broadcasts.check_transfers(evidence)
     yield from queues.check_queues(evidence)
     yield from queues.check_drops(evidence)
     yield from queues.check_sequences(evidence)

@@ -18,7 +18,7 @@ NEVER_INSIDE_BUDGET = (Outcome.SPOOL_FULL, Outcome.UNREACHABLE)
 
 
 @dataclass(slots=True)
-class _Wanted:
+class _NumberedSubscription:
     """A subscription and its numbered changes."""
 
     id: SubscriptionId
@@ -35,9 +35,9 @@ class _Register:
     """All subscriptions that were ever numbered, by the topics they pin."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._by_id: dict[SubscriptionId, _Wanted] = {}
-        self._by_topic: dict[str, list[_Wanted]] = {}
-        self._open: list[_Wanted] = []
+        self._by_id: dict[SubscriptionId, _NumberedSubscription] = {}
+        self._by_topic: dict[str, list[_NumberedSubscription]] = {}
+        self._open: list[_NumberedSubscription] = []
         for _, record in evidence.of(Kind.NUMBER):
             if record.subscribed is not None:
                 self._take(record.subscribed, record.number)
@@ -46,7 +46,7 @@ class _Register:
         assert number is not None, "a NUMBER record names the change"
         wanted = self._by_id.get(subscription.id)
         if wanted is None:
-            wanted = self._by_id[subscription.id] = _Wanted(subscription.id, subscription.filter)
+            wanted = self._by_id[subscription.id] = _NumberedSubscription(subscription.id, subscription.filter)
             topics = pinned_topics(subscription.filter)
             for topic in topics:
                 self._by_topic.setdefault(topic, []).append(wanted)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sims.checkers.evidence import Evidence, Finding
 from sims.checkers.terms import is_overlapped
-from sims.engine.heirs import Succession
+from sims.engine.successions import Succession
 
 OWNER_HEARTBEATS = 6
 OWNER_HEARTBEATS_LOSSY = 8
@@ -28,9 +28,10 @@ def replacements(evidence: Evidence) -> list[tuple[Succession, float | None]]:
     for fall in evidence.faults.successions:
         if fall.super_node or fall.cluster in evidence.faults.lost_clusters:
             continue
-        until_us = fall.at_us + 2 * bound(evidence) * evidence.heartbeat_us if fall.heir_us is None else fall.heir_us
+        latest_us = fall.at_us + 2 * bound(evidence) * evidence.heartbeat_us
+        until_us = latest_us if fall.successor_us is None else fall.successor_us
         if until_us <= evidence.phases.end_us and not is_overlapped(evidence, fall.at_us, until_us, fall.cluster):
-            span = None if fall.heir_us is None else (fall.heir_us - fall.at_us) / evidence.heartbeat_us
+            span = None if fall.successor_us is None else (fall.successor_us - fall.at_us) / evidence.heartbeat_us
             found.append((fall, span))
     return found
 

@@ -8,16 +8,16 @@ from random import Random
 
 from p2psub.model.effects import Persist, Write
 
-Rooms = dict[str, dict[tuple[object, ...], object]]
+Namespaces = dict[str, dict[tuple[object, ...], object]]
 
 
 class Disk:
     """What is durable, and what was handed over but is not yet. Lives through crashes; `wipe` empties it."""
 
-    __slots__ = ("_pending", "_rooms", "full")
+    __slots__ = ("_namespaces", "_pending", "full")
 
     def __init__(self) -> None:
-        self._rooms: Rooms = {}
+        self._namespaces: Namespaces = {}
         self._pending: deque[Persist] = deque()
         self.full = False
 
@@ -47,16 +47,16 @@ class Disk:
 
     def wipe(self) -> None:
         """A new, empty disk."""
-        self._rooms.clear()
+        self._namespaces.clear()
         self._pending.clear()
 
     def contents(self) -> Mapping[str, Mapping[tuple[object, ...], object]]:
         """What a process finds when it starts; a copy, so that the node cannot see later writes in it."""
-        return {room: dict(rows) for room, rows in self._rooms.items()}
+        return {namespace: dict(rows) for namespace, rows in self._namespaces.items()}
 
     def _apply(self, writes: list[Write]) -> None:
         for write in writes:
-            rows = self._rooms.setdefault(write.room, {})
+            rows = self._namespaces.setdefault(write.namespace, {})
             if write.value is None:
                 rows.pop(write.name, None)
             else:

@@ -15,8 +15,8 @@ from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import SECOND_US
 from p2psub.model.status import NodeStatus, Role
 from sims.engine.budget import Budget
-from sims.engine.heirs import Heirs, Succession
 from sims.engine.host import Host
+from sims.engine.successions import Succession, Successions
 from sims.engine.world import World, status_of
 
 CRASH_EVERY_US: Final = 2_500_000
@@ -91,7 +91,7 @@ class Saboteur:
         """The window's end; set when it opens. Nothing is broken outside the window."""
         self._budget = budget
         self._contacts_for = contacts_for
-        self._heirs = Heirs(world)
+        self._successions = Successions(world)
 
     @property
     def is_open(self) -> bool:
@@ -229,7 +229,7 @@ class Saboteur:
         now = self.world.now
         self.log.crashes.append(Crash(now, host.index, host.incarnation, host.cluster, acted, silent, wipe))
         self._budget.fail(host.cluster, host.index, now, super_node=acted)
-        succession = self._heirs.fell(host, status_of(host), super_node=acted)
+        succession = self._successions.fell(host, status_of(host), super_node=acted)
         if succession is not None:
             self.log.successions.append(succession)
         self.world.crash(host, silent=silent, wipe=wipe)

@@ -35,7 +35,7 @@ class Algorithm(enum.StrEnum):
     HYPERCUBE = "hypercube"
 
 
-class Engine(enum.StrEnum):
+class BroadcastEngine(enum.StrEnum):
     """Node by node in the simulator, or all at once on arrays."""
 
     SIMULATED = "simulated"
@@ -57,7 +57,7 @@ class Choice(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BroadcastReading:
     """How to read what the paper leaves open of its baselines; defaults meet the duplicates of its figure 6."""
 
     overlay: Overlay = Overlay.JOINED
@@ -78,12 +78,12 @@ class Trial:
     seed: int
     failed: float = 0.0
     """Share of the nodes that are dead."""
-    reading: Reading = field(default_factory=Reading)
+    reading: BroadcastReading = field(default_factory=BroadcastReading)
     simulated_max: int = SIMULATED_MAX
 
     @property
-    def engine(self) -> Engine:
-        return Engine.SIMULATED if self.nodes <= self.simulated_max else Engine.VECTORISED
+    def engine(self) -> BroadcastEngine:
+        return BroadcastEngine.SIMULATED if self.nodes <= self.simulated_max else BroadcastEngine.VECTORISED
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Result:
     duplicate_rate: float
     messages: int
     hops: int
-    engine: Engine
+    engine: BroadcastEngine
 
 
 def perform(trial: Trial) -> Result:
@@ -141,7 +141,7 @@ def baseline_of(trial: Trial) -> Blind:
 
 
 def _spread(trial: Trial, root: int, live: NDArray[np.bool_]) -> Spread:
-    is_simulated = trial.engine is Engine.SIMULATED
+    is_simulated = trial.engine is BroadcastEngine.SIMULATED
     if trial.algorithm is not Algorithm.HYPERCUBE:
         blind = baseline_of(trial)
         return simulated_blind(blind, trial.seed, root, live) if is_simulated else broadcast(blind, root, live)

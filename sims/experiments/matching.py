@@ -39,7 +39,7 @@ PAPER: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MatchingReading:
     """How to read what the paper leaves open; see `sims/workloads/once.py`."""
 
     categories: int | None = None
@@ -50,7 +50,7 @@ class Reading:
         return OnceWorkload(seed, self.categories, is_connected=self.is_connected)
 
 
-DEFAULT_READING: Final = Reading()
+DEFAULT_READING: Final = MatchingReading()
 
 
 class Contender(Protocol):
@@ -69,7 +69,7 @@ ENGINES: Final[dict[str, Callable[[], Contender]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MatchingPlan:
     """Subscriptions that are there at first, and what happens then: changes and bursts of events."""
 
     subscriptions: list[Subscription]
@@ -86,15 +86,17 @@ class Plan:
         return sum(len(step) for step in self.steps if isinstance(step, list))
 
 
-def pure_plan(seed: int, subscriptions: int, events: int, reading: Reading = DEFAULT_READING) -> Plan:
+def pure_plan(seed: int, subscriptions: int, events: int, reading: MatchingReading = DEFAULT_READING) -> MatchingPlan:
     """Experiment 1."""
     workload = reading.workload(seed)
     filters = itertools.islice(workload.filters(), subscriptions)
     held = [subscription_of(number, wanted) for number, wanted in enumerate(filters)]
-    return Plan(held, [list(workload.events(events))], [str(number) for number in range(len(held))])
+    return MatchingPlan(held, [list(workload.events(events))], [str(number) for number in range(len(held))])
 
 
-def interleaved_plan(seed: int, subscriptions: int, operations: int, reading: Reading = DEFAULT_READING) -> Plan:
+def interleaved_plan(
+    seed: int, subscriptions: int, operations: int, reading: MatchingReading = DEFAULT_READING
+) -> MatchingPlan:
     """Experiment 2."""
     workload, random = reading.workload(seed), Random(seed)
     numbers = itertools.count()
@@ -117,15 +119,15 @@ def interleaved_plan(seed: int, subscriptions: int, operations: int, reading: Re
         if burst:
             steps.append(burst)
         left -= len(burst)
-    return Plan(first, steps, [str(number) for number in range(next(numbers))])
+    return MatchingPlan(first, steps, [str(number) for number in range(next(numbers))])
 
 
-def recorded_plan(recorded: Recorded) -> Plan:
+def recorded_plan(recorded: Recorded) -> MatchingPlan:
     """Subscriptions and events of a file."""
-    return Plan(recorded.subscriptions, [recorded.events], recorded.names)
+    return MatchingPlan(recorded.subscriptions, [recorded.events], recorded.names)
 
 
-def run_engine(name: str, plan: Plan, rounds: int = 1) -> dict[str, object]:
+def run_engine(name: str, plan: MatchingPlan, rounds: int = 1) -> dict[str, object]:
     """One engine's figures for a plan; of several rounds the best, if nothing changes in between."""
     gc.collect()
     began = process_time()
@@ -161,7 +163,7 @@ def share_of_siena(
     return {name: ours[name] / max(engines["siena"][name], 1e-9) for name in ours}
 
 
-def run_forest(plan: Plan) -> dict[str, float]:
+def run_forest(plan: MatchingPlan) -> dict[str, float]:
     """What the covering forest costs beside the index; it is not needed for matching.
 
     `seconds` is for what changes while events are matched, placed before each burst of them.
@@ -178,7 +180,7 @@ def run_forest(plan: Plan) -> dict[str, float]:
     }
 
 
-def _settled_forest(plan: Plan) -> Forest:
+def _settled_forest(plan: MatchingPlan) -> Forest:
     forest = Forest()
     for subscription in plan.subscriptions:
         forest.add(subscription.id, subscription.filter)
@@ -186,7 +188,7 @@ def _settled_forest(plan: Plan) -> Forest:
     return forest
 
 
-def _change(forest: Forest, plan: Plan) -> Forest:
+def _change(forest: Forest, plan: MatchingPlan) -> Forest:
     for step in plan.steps:
         if isinstance(step, Subscription):
             forest.add(step.id, step.filter)
@@ -197,14 +199,14 @@ def _change(forest: Forest, plan: Plan) -> Forest:
     return forest
 
 
-def _built(make: Callable[[], Contender], plan: Plan) -> Contender:
+def _built(make: Callable[[], Contender], plan: MatchingPlan) -> Contender:
     engine = make()
     for subscription in plan.subscriptions:
         engine.add(subscription)
     return engine
 
 
-def _changed(engine: Contender, plan: Plan) -> Contender:
+def _changed(engine: Contender, plan: MatchingPlan) -> Contender:
     for step in plan.steps:
         if isinstance(step, Subscription):
             engine.add(step)
@@ -213,7 +215,7 @@ def _changed(engine: Contender, plan: Plan) -> Contender:
     return engine
 
 
-def _run(engine: Contender, plan: Plan) -> list[list[SubscriptionId]]:
+def _run(engine: Contender, plan: MatchingPlan) -> list[list[SubscriptionId]]:
     found: list[list[SubscriptionId]] = []
     for step in plan.steps:
         if isinstance(step, list):
@@ -226,7 +228,7 @@ def _run(engine: Contender, plan: Plan) -> list[list[SubscriptionId]]:
     return found
 
 
-def _one_by_one(engine: GrowingMatcher, plan: Plan) -> dict[str, float]:
+def _one_by_one(engine: GrowingMatcher, plan: MatchingPlan) -> dict[str, float]:
     """The rate without batches."""
     events = list(itertools.chain.from_iterable(step for step in plan.steps if isinstance(step, list)))[:2_000]
     began = process_time()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sims.experiments.matching import Reading, interleaved_plan, pure_plan, run_engine
+from sims.experiments.matching import MatchingReading, interleaved_plan, pure_plan, run_engine
 
 STEPS = 10
 DRAWN = ("p2psub", "siena")
 
 
 def draw(
-    path: Path, subscriptions: int, events: int, interleaved: bool, seed: int, reading: Reading
+    path: Path, subscriptions: int, events: int, interleaved: bool, seed: int, reading: MatchingReading
 ) -> list[dict[str, object]]:
     """Run tenths of the size, draw them, and return what was drawn."""
     import matplotlib as mpl  # noqa: PLC0415, an extra that only this needs

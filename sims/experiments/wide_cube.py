@@ -158,12 +158,12 @@ class _Line:
         if len(dead):
             first = flipped[dead] & -bit
             low, high = np.searchsorted(cube.labels, first), np.searchsorted(cube.labels, first + bit)
-            heir, neighbour = self._next_live[low], receivers[dead]
+            next_live, neighbour = self._next_live[low], receivers[dead]
             # The neighbour, then the dead ones before the first live one, and it; the neighbour is tried only once.
-            needed = 1 + (heir - low) - (neighbour < heir) + 1
-            fails = (heir >= high) | (needed > self._tries)
+            needed = 1 + (next_live - low) - (neighbour < next_live) + 1
+            fails = (next_live >= high) | (needed > self._tries)
             tries[dead] = np.where(fails, self._tries, needed)
-            receivers[dead] = np.where(fails, -1, heir)
+            receivers[dead] = np.where(fails, -1, next_live)
         taken = receivers >= 0
         in_vain = int(tries.sum()) - int(taken.sum())
         return Hop(senders[taken], receivers[taken], np.full(int(taken.sum()), dimension + 1), in_vain)

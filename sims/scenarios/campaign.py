@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sims.checkers.evidence import shown
-from sims.scenarios.run import Report, run
+from sims.scenarios.run import SeedReport, run
 from sims.scenarios.scenario import Scenario
 
 T = TypeVar("T")
@@ -26,12 +26,12 @@ class Job:
     keep_entries: bool = False
 
 
-def perform(job: Job) -> Report:
+def perform(job: Job) -> SeedReport:
     """Run one job, in whatever process."""
     return run(job.scenario, job.seed, codec_share=job.codec_share, keep_entries=job.keep_entries)
 
 
-def reports(jobs: list[Job], processes: int) -> Iterator[Report]:
+def reports(jobs: list[Job], processes: int) -> Iterator[SeedReport]:
     """The reports of all jobs as they come; each job is its own world, so processes do not matter to any of them."""
     return in_processes(perform, jobs, processes)
 
@@ -46,7 +46,7 @@ def in_processes(function: Callable[[T], R], items: list[T], processes: int) -> 
         yield from pool.imap_unordered(function, items)
 
 
-def figures(done: list[Report]) -> dict[str, object]:
+def figures(done: list[SeedReport]) -> dict[str, object]:
     """The campaign in one object; lists and digests are in the order of the seeds, whatever came first."""
     done = sorted(done, key=lambda report: report.seed)
     judged = [report.judgement for report in done]

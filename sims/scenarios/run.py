@@ -27,7 +27,7 @@ from sims.workloads.applications import Applications
 
 
 @dataclass(slots=True)
-class Report:
+class SeedReport:
     """What one seed showed."""
 
     seed: int
@@ -59,7 +59,7 @@ def run(
     codec_share: int = 0,
     clock_seed: int | None = None,
     keep_entries: bool = False,
-) -> Report:
+) -> SeedReport:
     """Run one seed to its end and judge it; a core that raises is a finding, like any other."""
     began = process_time()
     stage = Stage(scenario, seed, config, codec_share=codec_share, clock_seed=clock_seed)
@@ -74,7 +74,7 @@ def run(
     if fault is not None:
         judgement.findings.insert(0, fault)
     world = stage.world
-    return Report(
+    return SeedReport(
         seed=seed,
         nodes=sum(host.cluster is not None for host in world.hosts),
         digest=world.trace.digest(),

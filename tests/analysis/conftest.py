@@ -13,10 +13,10 @@ from typer.testing import CliRunner, Result
 from p2psub.analysis.session import open_session
 from p2psub.cli.main import app
 from p2psub.traces.segments import SegmentName
-from tests.analysis.planting import Planting
+from tests.analysis.planted_trace import PlantedTrace
 from tests.analysis.traces import market
 
-JUDGING = ("test_agreement", "test_audits", "test_following", "test_second_opinion")
+JUDGING = ("test_agreement", "test_audits", "test_follower", "test_second_opinion")
 """As long as all others together."""
 
 
@@ -52,7 +52,7 @@ def _lent(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 class Analysed(NamedTuple):
     """A planted trace, where it lies with a file that is skipped, and what `p2psub analyze` made of it."""
 
-    trace: Planting
+    trace: PlantedTrace
     traces: Path
     out: Path
     result: Result

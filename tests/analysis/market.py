@@ -1,4 +1,4 @@
-"""A market whose every figure is known: eight events, two subscribers, an owner and its heir."""
+"""A market whose every figure is known: eight events, two subscribers, an owner and its successor."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind
-from tests.analysis.planting import Planting, Process
+from tests.analysis.planted_trace import PlantedTrace, Process
 
 
 class _Stall(NamedTuple):
     alice: Process
     owner: Process
-    heir: Process
+    successor: Process
     bob: Process
     carol: Process
     to_bob: SubscriptionId
@@ -28,12 +28,12 @@ class _Stall(NamedTuple):
         return event
 
 
-def market(*, cut: str | None = None, lost_in: str | None = None) -> Planting:
+def market(*, cut: str | None = None, lost_in: str | None = None) -> PlantedTrace:
     """Eight events whose ends are known. `cut` is a peer that is not closed, `lost_in` one with a gap in its trace."""
-    trace = Planting()
-    peers = {name: trace.process(name, at_ms=0) for name in ("alice", "owner", "heir", "bob", "carol")}
-    alice, owner, heir, bob, carol = peers.values()
-    stall = _Stall(alice, owner, heir, bob, carol, bob.subscribe(at_ms=1), carol.subscribe(at_ms=2))
+    trace = PlantedTrace()
+    peers = {name: trace.process(name, at_ms=0) for name in ("alice", "owner", "successor", "bob", "carol")}
+    alice, owner, successor, bob, carol = peers.values()
+    stall = _Stall(alice, owner, successor, bob, carol, bob.subscribe(at_ms=1), carol.subscribe(at_ms=2))
     bob.verdict(stall.to_bob, "accepted", unreached=1, at_ms=3)
     bob.verdict(stall.to_bob, at_ms=4)
     carol.verdict(stall.to_carol, at_ms=12)
@@ -50,7 +50,7 @@ def market(*, cut: str | None = None, lost_in: str | None = None) -> Planting:
 
 
 def _plant_promised(stall: _Stall) -> None:
-    _, owner, heir, bob, carol, to_bob, to_carol = stall
+    _, owner, successor, bob, carol, to_bob, to_carol = stall
     whole = stall.promised(100, 2)
     bob.deliver(whole, to_bob, at_ms=110)
     carol.deliver(whole, to_carol, at_ms=130)
@@ -67,14 +67,14 @@ def _plant_promised(stall: _Stall) -> None:
     bob.deliver(ended, to_bob, at_ms=380)
     owner.outcome(ended, to_carol, "deferred", at_ms=301)
     owner.outcome(ended, to_carol, "unsubscribed", at_ms=381)
-    heir.outcome(ended, to_carol, "unsubscribed", at_ms=382)
+    successor.outcome(ended, to_carol, "unsubscribed", at_ms=382)
     owner.discharge(ended, count=2, at_ms=390)
     # Nobody has let it go.
     stall.promised(400, 1)
 
 
 def _plant_unusual(stall: _Stall) -> None:
-    alice, owner, heir, bob, carol, to_bob, to_carol = stall
+    alice, owner, successor, bob, carol, to_bob, to_carol = stall
     unpromised = alice.publish(at_ms=500)
     owner.match(unpromised, 1, at_ms=501)
     bob.deliver(unpromised, to_bob, at_ms=520)
@@ -84,11 +84,11 @@ def _plant_unusual(stall: _Stall) -> None:
     # Two owners matched it, and the acknowledgement is the second one's.
     twice = alice.publish(at_ms=700)
     owner.store(twice, owed=1, at_ms=702)
-    heir.store(twice, owed=2, at_ms=704)
+    successor.store(twice, owed=2, at_ms=704)
     alice.acknowledge(twice, count=2, at_ms=706)
     bob.deliver(twice, to_bob, at_ms=710)
     carol.deliver(twice, to_carol, at_ms=710)
-    heir.discharge(twice, count=2, at_ms=720)
+    successor.discharge(twice, count=2, at_ms=720)
     late = stall.promised(800, 1)
     owner.discharge(late, at_ms=810)
     bob.deliver(late, to_bob, at_ms=5_800)

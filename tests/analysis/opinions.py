@@ -14,9 +14,9 @@ from p2psub.analysis.benchmark.audit_queries import AUDIT_QUERIES, COLUMNS
 from p2psub.analysis.benchmark.ground import GROUND
 from p2psub.analysis.benchmark.queries import MACROS
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.doubts import Doubts
-from p2psub.analysis.rematching import rematch
+from p2psub.analysis.rematch import rematch
 from p2psub.analysis.schemas import VIOLATIONS
+from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
 
 
@@ -29,7 +29,7 @@ def audited_by_spark(tables: Tables, *, is_rematched: bool = False) -> dict[str,
     """What each audit finds, as rows of `schemas.VIOLATIONS`."""
     acks = acknowledged(tables).persist()
     pairs = rematch(tables, acks).persist() if is_rematched else None
-    context = AuditContext(pairs, acks=acks, doubts=Doubts.of(tables))
+    context = AuditContext(pairs, acks=acks, silent_spans=SilentSpans.of(tables))
     found = {}
     for audit in AUDITS:
         rows = audit.find(tables, context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from p2psub.analysis.report.page import Bucket, Cell, Finding, Grid, NodeDuplicates, Page, Slice, Term
+from p2psub.analysis.report.page import Bucket, Cell, Grid, NodeDuplicates, Page, ShownFinding, Slice, TermSpan
 from p2psub.model.graycode import label_of
 
 BEGIN_US = 1_790_000_000_000_000
@@ -59,8 +59,8 @@ def make_page(text: str = "quotes/ACME") -> Page:
         violated=1,
         unknown=1,
         findings=(
-            Finding("S1", "violated", f"lost: {text}", BEGIN_US, f"{node_named(1)[:10]}-1 #812", f"event {text}"),
-            Finding("S1", "unknown", "may lie in a cut trace", None, "", "event a22585e5ac.1.5"),
+            ShownFinding("S1", "violated", f"lost: {text}", BEGIN_US, f"{node_named(1)[:10]}-1 #812", f"event {text}"),
+            ShownFinding("S1", "unknown", "may lie in a cut trace", None, "", "event a22585e5ac.1.5"),
         ),
         pairs=tuple(pairs),
         reach=tuple(reach),
@@ -74,11 +74,11 @@ def make_page(text: str = "quotes/ACME") -> Page:
         ),
         cells=tuple(Cell(label, f"cluster-{n}", node_named(n), 400 + 90 * n) for n, label in enumerate(labels)),
         terms=(
-            Term("cluster-1", node_named(1), 1, BEGIN_US, BEGIN_US + 40 * SECOND_US),
-            Term("cluster-2", node_named(2), 1, BEGIN_US, BEGIN_US + 18 * SECOND_US, "cut"),
-            Term("cluster-2", node_named(3), 2, BEGIN_US + 21 * SECOND_US, BEGIN_US + 40 * SECOND_US),
-            Term(text, node_named(4), 1, BEGIN_US + 2 * SECOND_US, BEGIN_US + 20 * SECOND_US, "abdicated"),
-            Term(text, node_named(5), 2, BEGIN_US + 20 * SECOND_US, BEGIN_US + 40 * SECOND_US),
+            TermSpan("cluster-1", node_named(1), 1, BEGIN_US, BEGIN_US + 40 * SECOND_US),
+            TermSpan("cluster-2", node_named(2), 1, BEGIN_US, BEGIN_US + 18 * SECOND_US, "cut"),
+            TermSpan("cluster-2", node_named(3), 2, BEGIN_US + 21 * SECOND_US, BEGIN_US + 40 * SECOND_US),
+            TermSpan(text, node_named(4), 1, BEGIN_US + 2 * SECOND_US, BEGIN_US + 20 * SECOND_US, "abdicated"),
+            TermSpan(text, node_named(5), 2, BEGIN_US + 20 * SECOND_US, BEGIN_US + 40 * SECOND_US),
         ),
         grids=(Grid("Load of every peer", "Records.", ("peer", text), ((node_named(1), text),), is_shortened=True),),
         skipped=((f"{text}.ndjson", f"line 3: {text}"),),

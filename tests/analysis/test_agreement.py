@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.audit_context import AuditContext
-from p2psub.analysis.audits import conservation, copies, deliveries, liveness, losses, spreading
-from p2psub.analysis.compacting import compact
+from p2psub.analysis.audits import broadcasts, conservation, copies, deliveries, liveness, losses
+from p2psub.analysis.compaction import compact
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.figures import figures
-from p2psub.analysis.rematching import rematch
+from p2psub.analysis.rematch import rematch
 from p2psub.analysis.schemas import KEY_BITS
+from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import EventId, SubscriptionId
@@ -35,7 +35,7 @@ from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 from sims.workloads.load import Load
 from tests.analysis.rows import Numbers, tables_of
-from tests.mutants import applying, keeping
+from tests.mutants import applications, owed_events
 from tests.mutants.hostile import OWNERS_FALL
 from tests.mutants.mutant import Break
 
@@ -115,7 +115,7 @@ def write(run: Run, directory: Path) -> None:
 def terms_of(tables: Tables) -> AuditContext:
     """What audits share, matched anew."""
     acks = acknowledged(tables).persist()
-    return AuditContext(rematch(tables, acks).persist(), acks=acks, doubts=Doubts.of(tables))
+    return AuditContext(rematch(tables, acks).persist(), acks=acks, silent_spans=SilentSpans.of(tables))
 
 
 def pairs_of(rows: Iterable[Any]) -> set[tuple[int, int]]:
@@ -144,7 +144,7 @@ def test_64_nodes_are_judged_alike(spark: SparkSession, tmp_path: Path, scenario
     assert {row[0]: row[1] for row in transfers.collect()} == _transfers(run)
     found = [
         row
-        for audit in (losses, deliveries, copies, spreading, conservation, liveness)
+        for audit in (losses, deliveries, copies, broadcasts, conservation, liveness)
         for row in audit.audit(tables, context).collect()
     ]
     assert [row for row in found if row.verdict == "violated"] == []
@@ -205,7 +205,7 @@ def _transfers(run: Run) -> dict[int, int]:
 
 def test_a_subscriber_without_memory_breaks_the_same_promise_for_both(spark: SparkSession) -> None:
     """A mutant that hands every copy over: the same pairs, as often, and nothing else is violated."""
-    run = perform(OWNERS_FALL, 0, applying.remembers_nothing_handed_over)
+    run = perform(OWNERS_FALL, 0, applications.remembers_nothing_handed_over)
     tables = tables_of(spark, run.records)
     twice = [row for row in deliveries.audit(tables).collect() if row.verdict == "violated"]
     assert {row.invariant for row in twice} == {finding.invariant for finding in run.findings} == {"S2"}
@@ -219,7 +219,7 @@ def test_an_owner_that_believes_itself_loses_the_same_events_for_both(spark: Spa
     One difference there is, and it is meant: what a subscriber missed that was killed later may lie in its lost tail,
     so here it is unknown, while the simulator's checkers know.
     """
-    run = perform(OWNERS_FALL, 0, keeping.calls_it_delivered_when_sent)
+    run = perform(OWNERS_FALL, 0, owed_events.calls_it_delivered_when_sent)
     tables = Tables(*(frame.coalesce(1).persist() for frame in tables_of(spark, run.records)))
     context = terms_of(tables)
     found = [row for audit in (losses, conservation) for row in audit.audit(tables, context).collect()]

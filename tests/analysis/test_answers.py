@@ -16,12 +16,12 @@ from p2psub.analysis.answers.duplicates import duplicate_causes, duplicate_total
 from p2psub.analysis.answers.latency import latency
 from p2psub.analysis.answers.load import load, load_balance, load_by_cluster
 from p2psub.analysis.answers.timeline import timeline
-from p2psub.analysis.compacting import compact
+from p2psub.analysis.compaction import compact
 from p2psub.analysis.figures import LatencyMs, figures
 from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
 from tests.analysis.market import market
-from tests.analysis.planting import BEGIN_US, Planting, node_of
+from tests.analysis.planted_trace import BEGIN_US, PlantedTrace, node_of
 
 
 def rows(frame: DataFrame, *names: str) -> list[tuple[Any, ...]]:
@@ -60,7 +60,7 @@ def test_what_a_missing_part_may_hold_is_unknown(spark: SparkSession, hole: dict
 
 def test_owners_of_shards_find_their_own_matches_of_what_promises_nothing(spark: SparkSession) -> None:
     """Two there and three here are five; who promises something has asked the others, and two say the same."""
-    trace = Planting()
+    trace = PlantedTrace()
     owner, shard, bob = (trace.process(name) for name in ("owner", "shard", "bob"))
     wanted = [bob.subscribe() for _ in range(5)]
     straight, promised = bob.publish(guarantee=Guarantee.AT_MOST_ONCE), bob.publish()
@@ -79,7 +79,7 @@ def test_owners_of_shards_find_their_own_matches_of_what_promises_nothing(spark:
 
 def test_a_process_cut_before_the_event_holds_nothing(spark: SparkSession) -> None:
     """A peer that was killed and came back before the event was published cannot hide that it was lost."""
-    trace = Planting()
+    trace = PlantedTrace()
     before = trace.process("bob", at_ms=0)
     after, owner = trace.process("bob", 2, at_ms=50), trace.process("owner", at_ms=0)
     after.ring(at_ms=59)
@@ -122,11 +122,11 @@ def test_duplicates_by_node_and_cause(spark: SparkSession) -> None:
     """Formula 2: what came again over what was new, per node and over all; counts of untraced events are in it."""
     trace = market()
     tables = trace.tables(spark)
-    name = {node_of(name).hex(): name for name in ("alice", "owner", "heir", "bob", "carol")}
+    name = {node_of(name).hex(): name for name in ("alice", "owner", "successor", "bob", "carol")}
     found = {name[id_]: rest for id_, *rest in rows(duplicates(tables), "id", "new", "repeated", "rate")}
     assert found == {
         "owner": [6, 1, 1 / 6],
-        "heir": [1, 0, 0.0],
+        "successor": [1, 0, 0.0],
         "bob": [7, 4, 4 / 7],
         "carol": [43, 0, 0.0],
     }
@@ -138,9 +138,9 @@ def test_duplicates_by_node_and_cause(spark: SparkSession) -> None:
     assert rows(duplicate_totals(tables), "new", "repeated", "rate", "casts_rate") == [(57, 5, 5 / 57, None)]
 
 
-def cube() -> Planting:
+def cube() -> PlantedTrace:
     """Four clusters, a super-node each; two broadcasts and a multicast. The last broadcast misses one of three."""
-    trace = Planting()
+    trace = PlantedTrace()
     a, b, c, d = (trace.process(name, cluster=name, at_ms=0) for name in "abcd")
     for n, peer in enumerate((a, b, c, d)):
         peer.ring(at_ms=5)

@@ -11,7 +11,7 @@ from p2psub.analysis.audits.findings import told
 from p2psub.analysis.schemas import VIOLATIONS
 from p2psub.model.records import Kind
 from tests.analysis.opinions import audited_by_duckdb, audited_by_spark, compared, kept
-from tests.analysis.planting import Planting
+from tests.analysis.planted_trace import PlantedTrace
 from tests.analysis.rows import Numbers
 from tests.analysis.wrongs import Wrongs, peers
 
@@ -37,7 +37,7 @@ def test_audits_find_what_was_planted_and_nothing_else(spark: SparkSession, is_c
 )
 def test_peers_are_held_to_what_they_were_set_to(spark: SparkSession, start: dict[str, int], found: int) -> None:
     """Two copies in a ring of five: too few, unless two were asked for, or the members had joined just now."""
-    trace = Planting()
+    trace = PlantedTrace()
     members = [trace.process(name, started=False) for name in ("owner", "ann", "bob", "cid", "dan")]
     for member in members:
         member.record(Kind.START, at_ms=0, **start)
@@ -54,7 +54,7 @@ def test_peers_are_held_to_what_they_were_set_to(spark: SparkSession, start: dic
 
 def test_who_leaves_in_good_order_is_no_member_any_more(spark: SparkSession) -> None:
     """Its super-node counts it out before it writes its last record: one copy is enough for the one that stays."""
-    trace = Planting()
+    trace = PlantedTrace()
     owner, leaver = (trace.process(name, at_ms=0) for name in ("owner", "leaver"))
     for member in (owner, leaver):
         member.ring(at_ms=1)
@@ -68,7 +68,7 @@ def test_who_leaves_in_good_order_is_no_member_any_more(spark: SparkSession) -> 
 
 def test_what_was_discarded_long_before_excuses_nothing(spark: SparkSession) -> None:
     """A copy that is missing was not made in a part of the trace that is older than its event."""
-    trace = Planting()
+    trace = PlantedTrace()
     owner, holder = trace.process("owner", at_ms=0), trace.process("holder", started=False)
     holder.lose(9)
     holder.ring(at_ms=60)
@@ -83,7 +83,7 @@ def test_what_was_discarded_long_before_excuses_nothing(spark: SparkSession) -> 
 
 def test_one_event_handed_over_by_two_processes_is_shown_by_a_record_that_there_is(spark: SparkSession) -> None:
     """The last one; not the number of one record under the name of the other's process."""
-    trace = Planting()
+    trace = PlantedTrace()
     ann, bob = trace.process("ann"), trace.process("bob")
     wanted = ann.subscribe()
     event = bob.publish()
@@ -98,7 +98,7 @@ def test_one_event_handed_over_by_two_processes_is_shown_by_a_record_that_there_
 
 def test_sequences_tell_holes_silence_and_clocks_that_run_back(spark: SparkSession) -> None:
     """Holes that nothing accounts for break the trace's own rule; those a peer owns up to are unknown."""
-    trace = Planting()
+    trace = PlantedTrace()
     whole, holed, honest, cut = (trace.process(name) for name in ("whole", "holed", "honest", "cut"))
     for process in (holed, honest):
         process.lose(2)

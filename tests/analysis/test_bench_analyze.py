@@ -42,7 +42,7 @@ def test_every_question_can_be_asked_of_duckdb(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_too_small_is_said_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The advice names the room it takes."""
+    """The advice names the space it takes."""
 
     class Full:
         free = 1 << 20

@@ -11,11 +11,11 @@ from p2psub.analysis.answers.coverage import coverage
 from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import losses
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.doubts import Doubts
+from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
 from p2psub.model.ids import EventId
 from p2psub.model.instants import Stamp
-from tests.analysis.planting import BEGIN_US, Planting
+from tests.analysis.planted_trace import BEGIN_US, PlantedTrace
 from tests.analysis.rows import Numbers
 
 
@@ -33,9 +33,9 @@ class Ledger:
     """Events that two owners store, one after the other."""
 
     def __init__(self) -> None:
-        self.trace = Planting()
-        self.alice, self.owner, self.heir, self.bob = (
-            self.trace.process(name, at_ms=0) for name in ("alice", "owner", "heir", "bob")
+        self.trace = PlantedTrace()
+        self.alice, self.owner, self.successor, self.bob = (
+            self.trace.process(name, at_ms=0) for name in ("alice", "owner", "successor", "bob")
         )
         self.wanted = self.bob.subscribe(at_ms=1)
         self.bob.verdict(self.wanted, at_ms=2)
@@ -49,54 +49,54 @@ class Ledger:
         self.debts[event] = debt
         return event
 
-    def plant(self) -> Planting:
+    def plant(self) -> PlantedTrace:
         self._plant_storings()
         self._plant_clocks()
         self._plant_ends()
-        for process in (self.alice, self.owner, self.heir, self.bob):
+        for process in (self.alice, self.owner, self.successor, self.bob):
             process.close(at_ms=self._now_ms + 100)
         return self.trace
 
     def _plant_storings(self) -> None:
-        alice, owner, heir = self.alice, self.owner, self.heir
+        alice, owner, successor = self.alice, self.owner, self.successor
         event = self.event(Debt("owner", 1, still_owed=1))  # the peer it names
         owner.store(event, owed=1)
-        heir.store(event, owed=2)
+        successor.store(event, owed=2)
         alice.acknowledge(event, count=2, peer=owner.node)
-        event = self.event(Debt("heir", 2, still_owed=2))  # else the last before it, whatever it repeats
+        event = self.event(Debt("successor", 2, still_owed=2))  # else the last before it, whatever it repeats
         owner.store(event, owed=3)
-        heir.store(event, owed=2)
+        successor.store(event, owed=2)
         alice.acknowledge(event, count=3)
         event = self.event(Debt("owner", 1, still_owed=1))  # the first acknowledgement, and no later storing
         owner.store(event, owed=1)
         alice.acknowledge(event, count=1)
-        heir.store(event, owed=4)
+        successor.store(event, owed=4)
         alice.acknowledge(event, count=4)
         event = self.event(Debt("owner", 2, still_owed=2))  # a name that stored it too late is no help
         owner.store(event, owed=2)
-        alice.acknowledge(event, count=1, peer=heir.node)
-        heir.store(event, owed=1)
+        alice.acknowledge(event, count=1, peer=successor.node)
+        successor.store(event, owed=1)
         event = self.event(Debt(None, 3, still_owed=3))  # nobody stored it: what the acknowledgement repeats
         alice.acknowledge(event, count=3)
-        heir.store(event, owed=1)
-        heir.discharge(event, count=1)
+        successor.store(event, owed=1)
+        successor.discharge(event, count=1)
 
     def _plant_clocks(self) -> None:
         """Within one microsecond the ticks say what was before."""
-        alice, owner, heir = self.alice, self.owner, self.heir
+        alice, owner, successor = self.alice, self.owner, self.successor
         event = self.event(Debt("owner", 1, still_owed=1))
         owner.store(event, owed=1)
-        heir.store(event, owed=2)
+        successor.store(event, owed=2)
         alice.acknowledge(event, count=2)
         at_us = BEGIN_US + round(self._now_ms * 1_000) + 5
-        for process, ticks in ((owner, 2), (alice, 2), (heir, 3)):
+        for process, ticks in ((owner, 2), (alice, 2), (successor, 3)):
             process.records[-1] = msgspec.structs.replace(process.records[-1], stamp=Stamp(at_us, ticks))
 
     def _plant_ends(self) -> None:
-        alice, owner, heir, bob = self.alice, self.owner, self.heir, self.bob
-        event = self.event(Debt("heir", 2, still_owed=2))  # an owed event with other matches is another debt
+        alice, owner, successor, bob = self.alice, self.owner, self.successor, self.bob
+        event = self.event(Debt("successor", 2, still_owed=2))  # an owed event with other matches is another debt
         owner.store(event, owed=1)
-        heir.store(event, owed=2)
+        successor.store(event, owed=2)
         alice.acknowledge(event, count=2)
         owner.discharge(event, count=1)
         event = self.event(Debt("owner", 2, lost=2))  # what is deferred is no end, nor that somebody says `delivered`
@@ -109,15 +109,15 @@ class Ledger:
         owner.store(event, owed=3)
         alice.acknowledge(event, count=3)
         owner.outcome(event, self.unanswered)
-        heir.outcome(event, self.unanswered)
+        successor.outcome(event, self.unanswered)
         owner.outcome(event, self.wanted, "expired")
         owner.discharge(event, count=3)
-        event = self.event(Debt("heir", 1))
+        event = self.event(Debt("successor", 1))
         owner.store(event, owed=1)
         bob.deliver(event, self.wanted)
-        heir.store(event, owed=1)
+        successor.store(event, owed=1)
         alice.acknowledge(event, count=1)
-        heir.discharge(event, count=1)
+        successor.discharge(event, count=1)
 
 
 def test_answers_and_audits_owe_the_same(spark: SparkSession) -> None:
@@ -127,9 +127,10 @@ def test_answers_and_audits_owe_the_same(spark: SparkSession) -> None:
     tables = Tables(*(frame.coalesce(1).persist() for frame in trace.tables(spark)))
     acks = acknowledged(tables).persist()
     numbers = Numbers.of(trace.records)
-    name = {numbers.processes[one.node, 1]: text for one, text in ((ledger.owner, "owner"), (ledger.heir, "heir"))}
+    owners = {"owner": ledger.owner, "successor": ledger.successor}
+    name = {numbers.processes[one.node, 1]: text for text, one in owners.items()}
     stored = {row.event: (name.get(row.process), row.owed) for row in acks.collect()}
-    context = AuditContext(acks=acks, doubts=Doubts.of(tables))
+    context = AuditContext(acks=acks, silent_spans=SilentSpans.of(tables))
     covered = {row.event: row for row in coverage(tables, context).collect()}
     found = {
         event: Debt(*stored[key], covered[key].lost, covered[key].still_owed, covered[key].ended)
@@ -148,17 +149,17 @@ def test_answers_and_audits_owe_the_same(spark: SparkSession) -> None:
 
 
 def test_what_was_handed_over_before_the_last_storing_may_be_hidden_too(spark: SparkSession) -> None:
-    """The first owner may have paid before its heir stored the event, and Bob lacks records from then."""
-    trace = Planting()
-    alice, owner, heir, bob = (trace.process(name, at_ms=0) for name in ("alice", "owner", "heir", "bob"))
+    """The first owner may have paid before its successor stored the event, and Bob lacks records from then."""
+    trace = PlantedTrace()
+    alice, owner, successor, bob = (trace.process(name, at_ms=0) for name in ("alice", "owner", "successor", "bob"))
     event = alice.publish(at_ms=10)
     owner.store(event, owed=1, at_ms=11)
     bob.lose()
     bob.close(at_ms=20)
-    heir.store(event, owed=1, at_ms=30)
+    successor.store(event, owed=1, at_ms=30)
     alice.acknowledge(event, count=1, at_ms=40)
-    heir.discharge(event, at_ms=50)
-    for process in (alice, owner, heir):
+    successor.discharge(event, at_ms=50)
+    for process in (alice, owner, successor):
         process.close(at_ms=60)
     tables = trace.tables(spark)
     assert [(row.lost, row.unknown) for row in coverage(tables).collect()] == [(0, 1)]

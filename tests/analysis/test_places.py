@@ -9,12 +9,12 @@ from p2psub.analysis.headline import count_failovers
 from p2psub.analysis.terms import terms
 from p2psub.model.ids import Epoch
 from p2psub.model.places import Standing
-from tests.analysis.planting import Planting, node_of
+from tests.analysis.planted_trace import PlantedTrace, node_of
 
 
 def test_a_place_is_the_newest_that_any_directory_has(spark: SparkSession) -> None:
     """Whatever the order in which peers heard of it; the super-node is that of the highest epoch."""
-    trace = Planting()
+    trace = PlantedTrace()
     ann, bob = trace.process("ann", cluster="home"), trace.process("bob", cluster="away")
     bob.directory(ann, "0", version=2, epoch=Epoch(2, node_of("cid"), 1), at_ms=5)
     ann.directory(ann, "", version=1, at_ms=9)
@@ -30,7 +30,7 @@ def test_a_place_is_the_newest_that_any_directory_has(spark: SparkSession) -> No
 
 def test_only_another_peer_in_a_later_epoch_is_a_failover(spark: SparkSession) -> None:
     """Bob follows Ann, and Ann follows Bob. That Bob had founded the cluster too, or that Ann rules anew, is none."""
-    trace = Planting()
+    trace = PlantedTrace()
     ann, bob = (trace.process(name, at_ms=0) for name in ("ann", "bob"))
     ann.role(at_ms=10)
     bob.role(at_ms=11)

@@ -82,7 +82,7 @@ def test_a_page_about_nothing_says_so() -> None:
 
 
 def test_whether_to_go_back_to_sleep_is_said_with_its_reason() -> None:
-    """Unknown figures are a doubt also where no audit has one; a cut trace in which no answer lies is none."""
+    """Unknown figures show also where no audit has one; a cut trace in which no answer lies is none."""
     sound = Page(sources=("traces",), made_at="now", figures={})
     assert "no answer lies where traces were cut" in render(replace(sound, cut=(("ann", "then"),)))
     assert "2 answers lie in records that are missing" in render(replace(sound, figures={"unknown": 2}))

@@ -18,16 +18,16 @@ from p2psub.model.content import Guarantee
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind
 from tests.analysis.opinions import audited_by_duckdb, audited_by_spark, compared, kept, second_opinion
-from tests.analysis.planting import Planting, Process
+from tests.analysis.planted_trace import PlantedTrace, Process
 
 GUARANTEES = list(Guarantee)
 REASONS = ["delivered", "unsubscribed", "expired", "deferred"]
 
 
-def wild_trace(seed: int) -> Planting:
+def wild_trace(seed: int) -> PlantedTrace:
     """Events, casts and terms at random: lost, late, twice, out of order, cut, with gaps."""
     rng = Random(seed)
-    trace = Planting()
+    trace = PlantedTrace()
     peers = [trace.process(f"p{n}", cluster=f"c{n % 3}", at_ms=rng.randrange(9)) for n in range(8)]
     peers += [trace.process(f"p{n}", 2, cluster=f"c{n % 3}", at_ms=rng.randrange(500)) for n in range(2)]
     wanted = [(peer, peer.subscribe(at_ms=rng.randrange(10, 20))) for peer in peers for _ in range(2)]
@@ -57,7 +57,7 @@ def wild_trace(seed: int) -> Planting:
 
 
 def _plant_event(rng: Random, peers: list[Process], wanted: list[tuple[Process, SubscriptionId]], at_ms: int) -> None:
-    publisher, owner, heir = rng.choice(peers), rng.choice(peers), rng.choice(peers)
+    publisher, owner, successor = rng.choice(peers), rng.choice(peers), rng.choice(peers)
     guarantee = rng.choice(GUARANTEES)
     event: EventId = publisher.publish(guarantee=guarantee, at_ms=at_ms)
     claims = rng.sample(wanted, rng.randrange(5))
@@ -65,7 +65,7 @@ def _plant_event(rng: Random, peers: list[Process], wanted: list[tuple[Process, 
     if guarantee is Guarantee.EFFECTIVELY_ONCE:
         owner.store(event, owed=len(claims), at_ms=at_ms + rng.random())
         if rng.random() < 0.2:
-            heir.store(event, owed=rng.randrange(5), at_ms=at_ms + rng.random())
+            successor.store(event, owed=rng.randrange(5), at_ms=at_ms + rng.random())
         for holder in rng.sample(peers, rng.randrange(3)):
             holder.keep(event, at_ms=at_ms + 2 * rng.random())
         if rng.random() < 0.8:
@@ -74,7 +74,7 @@ def _plant_event(rng: Random, peers: list[Process], wanted: list[tuple[Process, 
         if rng.random() < 0.7:
             owner.discharge(event, count=rng.choice([len(claims), rng.randrange(5)]), at_ms=at_ms + 99)
         for _, subscription in claims:
-            for teller in (owner, heir):
+            for teller in (owner, successor):
                 if rng.random() < 0.3:
                     teller.outcome(event, subscription, rng.choice(REASONS), at_ms=at_ms + 50)
     for peer, subscription in claims + rng.sample(wanted, rng.randrange(2)):

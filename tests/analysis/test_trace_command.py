@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from p2psub.analysis.compacting import open_compacted
+from p2psub.analysis.compaction import open_compacted
 from p2psub.api.values import id_to_text
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_REFUSED
 from p2psub.cli.main import app
 from p2psub.model.ids import EventId
 from p2psub.traces.reader import find_segments, merge_traces
-from tests.analysis.planting import Planting
+from tests.analysis.planted_trace import PlantedTrace
 
 
 def invoke(*words: object, code: int = 0) -> str:
@@ -29,7 +29,7 @@ def invoke(*words: object, code: int = 0) -> str:
 
 def planted(directory: Path) -> EventId:
     """An event that is kept twice, delivered to one subscription, and dropped for another."""
-    trace = Planting()
+    trace = PlantedTrace()
     alice, bob, carol, owner = (trace.process(name, at_ms=0) for name in ("alice", "bob", "carol", "owner"))
     first, second = bob.subscribe(at_ms=1), carol.subscribe(at_ms=1)
     event = alice.publish("bread", {"price": 3}, at_ms=10)

@@ -9,15 +9,15 @@ from pyspark.sql import SparkSession
 
 from p2psub.analysis.audits import copies, losses, sequences
 from p2psub.analysis.audits.findings import told, united
-from p2psub.analysis.compacting import compact
+from p2psub.analysis.compaction import compact
 from p2psub.analysis.headline import headline
 from p2psub.traces.segments import segments_of, short_name
-from tests.analysis.planting import Planting
+from tests.analysis.planted_trace import PlantedTrace
 
 
-def shop() -> Planting:
+def shop() -> PlantedTrace:
     """Ann publishes, Bob owns and does nothing else, Dan subscribes; of two events one ended otherwise."""
-    trace = Planting()
+    trace = PlantedTrace()
     ann, bob, dan = (trace.process(name, at_ms=0) for name in ("ann", "bob", "dan"))
     wanted = dan.subscribe(at_ms=10)
     dan.verdict(wanted, at_ms=20)
@@ -66,7 +66,7 @@ def test_what_damaged_files_held_is_unknown(spark: SparkSession, tmp_path: Path)
     assert f"2 records of {ann[:8]}.1 are not there, and files of it were skipped" in found["unknown"]
 
 
-def test_an_owner_whose_first_start_is_missing_is_doubted_not_accused(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_owner_whose_first_start_is_missing_is_unknown_and_not_accused(spark: SparkSession, tmp_path: Path) -> None:
     """Bob came back, and only what he wrote then was handed in."""
     trace = shop()
     bob = trace.processes[1]
@@ -78,7 +78,7 @@ def test_an_owner_whose_first_start_is_missing_is_doubted_not_accused(spark: Spa
     assert found.keys() == {"unknown"}
 
 
-def test_an_owner_without_any_file_is_doubted_not_accused(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_owner_without_any_file_is_unknown_and_not_accused(spark: SparkSession, tmp_path: Path) -> None:
     """Nobody handed Bob's files in; that he acknowledged is all that is known of him."""
     trace = shop()
     trace.write(tmp_path / "in")

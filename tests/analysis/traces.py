@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from p2psub.model.ids import Epoch
-from tests.analysis.planting import Planting
+from tests.analysis.planted_trace import PlantedTrace
 
 
-def market(*, is_cut: bool = True) -> Planting:
+def market(*, is_cut: bool = True) -> PlantedTrace:
     """Two clusters, a cast between them, and six events for one subscription, of which one is never handed over.
 
     Bob takes over from Ann, whose trace is cut or closed: without it nobody can tell whether the event was lost.
     """
-    trace = Planting()
+    trace = PlantedTrace()
     ann, bob, cid, dan = (
         trace.process(name, cluster=cluster, at_ms=0)
         for name, cluster in (("ann", "home"), ("bob", "home"), ("cid", "away"), ("dan", "away"))

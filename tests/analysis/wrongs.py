@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from p2psub.model.changes import ChangeNumber, LogId
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind, Record
-from tests.analysis.planting import Planting, Process
+from tests.analysis.planted_trace import PlantedTrace, Process
 from tests.analysis.rows import Numbers
 
 S = 1_000
@@ -41,7 +41,7 @@ class Wrongs:
     """The trace. `is_cut`: nobody comes to write its `close`, and the spare falls silent before the load begins."""
 
     def __init__(self, *, is_cut: bool) -> None:
-        self.trace = Planting()
+        self.trace = PlantedTrace()
         self.is_cut = is_cut
         self.wrongs: list[Wrong] = []
         self.alice, self.owner, self.bob, self.spare, self.third = (

@@ -27,7 +27,7 @@ from p2psub.model.records import Kind, Record
 from p2psub.node.core import NodeCore
 from p2psub.node.cores import Cores
 from sims.engine.host import Host
-from sims.experiments.broadcast import Algorithm, Choice, Reading, Trial, perform
+from sims.experiments.broadcast import Algorithm, BroadcastReading, Choice, Trial, perform
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 from tests.unit.bench import CONFIG, epoch, event_of, node_at, on_topic, sent
@@ -411,7 +411,7 @@ def test_3_2_4_join_moves_the_keys_of_one_arc_and_no_others() -> None:
 # 4, the simulation: coverage and duplicates beside flooding and gossip
 
 
-def mean_of(algorithm: Algorithm, nodes: int, reading: Reading) -> tuple[float, float]:
+def mean_of(algorithm: Algorithm, nodes: int, reading: BroadcastReading) -> tuple[float, float]:
     """Coverage and duplicate rate, the means of a few seeds."""
     results = [perform(Trial(algorithm, nodes, seed, reading=reading, simulated_max=8)) for seed in range(8)]
     return fmean(result.coverage for result in results), fmean(result.duplicate_rate for result in results)
@@ -421,11 +421,13 @@ def mean_of(algorithm: Algorithm, nodes: int, reading: Reading) -> tuple[float, 
 def test_4_figure_5_flooding_and_hypercube_reach_everybody(nodes: int) -> None:
     """4: "the coverage of flooding and of the hypercube's broadcast is close to 100 %"; of ours, exactly."""
     for algorithm in (Algorithm.FLOODING, Algorithm.HYPERCUBE):
-        assert mean_of(algorithm, nodes, Reading())[0] == 1.0
+        assert mean_of(algorithm, nodes, BroadcastReading())[0] == 1.0
 
 
-@pytest.mark.parametrize("reading", [Reading(), Reading(rounds=6), Reading(choice=Choice.LINKS)])
-def test_4_figure_5_gossip_is_worse_and_worsens_with_size(reading: Reading) -> None:
+@pytest.mark.parametrize(
+    "reading", [BroadcastReading(), BroadcastReading(rounds=6), BroadcastReading(choice=Choice.LINKS)]
+)
+def test_4_figure_5_gossip_is_worse_and_worsens_with_size(reading: BroadcastReading) -> None:
     """4: "gossip's coverage is poor, and tends to worsen as the network grows"; in every reading of it."""
     small, middle, large = (mean_of(Algorithm.GOSSIP, nodes, reading)[0] for nodes in (8, 64, 4_096))
     assert 1.0 > small > middle > large
@@ -434,7 +436,7 @@ def test_4_figure_5_gossip_is_worse_and_worsens_with_size(reading: Reading) -> N
 @pytest.mark.parametrize("nodes", [256, 1_024, 8_192])
 def test_4_figure_6_duplicates_of_flooding_gossip_and_hypercube(nodes: int) -> None:
     """4: about 3.5 duplicates per node by flooding, 1.5 by gossip, 0.5 by the hypercube; ours makes none."""
-    flooding, gossip, hypercube = (mean_of(algorithm, nodes, Reading())[1] for algorithm in Algorithm)
+    flooding, gossip, hypercube = (mean_of(algorithm, nodes, BroadcastReading())[1] for algorithm in Algorithm)
     assert flooding == pytest.approx(3.5, abs=0.2)
     assert gossip == pytest.approx(1.5, abs=0.2)
     assert hypercube == 0.0

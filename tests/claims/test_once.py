@@ -11,7 +11,7 @@ from p2psub.matching.language import parse_filter
 from p2psub.matching.linear import matches
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId, NodeId, Place, SubscriptionId
-from sims.experiments.matching import Reading, interleaved_plan, pure_plan
+from sims.experiments.matching import MatchingReading, interleaved_plan, pure_plan
 from sims.workloads.once import TREE_SIZE
 
 NODE = NodeId(Place(bytes(20)))
@@ -54,7 +54,7 @@ def test_what_a_node_takes_its_ancestors_take() -> None:
 
 def test_the_workload_is_the_paper_s() -> None:
     """Once 4: 2 to 5 predicates with price and category among them; trees of 100; half of the events match."""
-    plan = pure_plan(1, 4 * TREE_SIZE, 200, Reading(is_connected=True))
+    plan = pure_plan(1, 4 * TREE_SIZE, 200, MatchingReading(is_connected=True))
     forest = Forest()
     for subscription in plan.subscriptions:
         attributes = {predicate.attribute for predicate in subscription.filter.conjunctions[0]}

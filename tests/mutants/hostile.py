@@ -71,7 +71,7 @@ INTERESTS_RACE = Scenario(
 )
 """Arcs move while thirty subscriptions a second come or go: some change always meets a table under way."""
 
-REIGNS_FALL = Scenario(
+TERMS_FALL = Scenario(
     clusters=1,
     members=6,
     seconds=140.0,

@@ -14,10 +14,10 @@ import pytest
 
 from sims.scenarios.run import run
 from sims.scenarios.scenario import Scenario
-from tests.mutants import applying, casting, indexing, keeping, returning, ringing
+from tests.mutants import applications, cube, owed_events, restart, ring, tables
 from tests.mutants.mutant import MUTANTS, Mutant
 
-MODULES = (applying, casting, indexing, keeping, returning, ringing)
+MODULES = (applications, cube, owed_events, restart, ring, tables)
 MUTANTS_MIN = 18
 
 

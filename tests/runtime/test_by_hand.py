@@ -109,7 +109,7 @@ def test_a_cluster_lives_through_the_loss_of_super_node_and_bootstrap(cluster: C
 
 
 def test_ten_restarts_leave_no_duplicate_and_no_stale_member(cluster: Cluster) -> None:
-    """In good order and by power failure in turns, with the bootstrap and then without; others publish meanwhile."""
+    """Gracefully and by power failure in turns, with the bootstrap and then without; others publish meanwhile."""
     restarted, (publisher, reader) = cluster.super_node, cluster.members
     subscriber = reader.subscribe(f"topic = '{TOPIC}'")
     published, under_way = [], []

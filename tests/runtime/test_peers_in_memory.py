@@ -54,7 +54,7 @@ class MemoryPeer:
         pulse = Pulse()
         self.peer = Peer(self.inbox, self.status, lambda: 0, pulse)
         # A disk that a later start reads must not change under the core that reads it.
-        durable = {room: dict(rows) for room, rows in disk.items()}
+        durable = {namespace: dict(rows) for namespace, rows in disk.items()}
         self.core = NodeCore(me, start, CONFIG, Random(me.id), durable, contacts, ClusterId("blue"))
         self.driver = Driver(
             self.core, self.inbox, self.links, self._persist, _drop, self.peer.notified, self.peer.replied, pulse=pulse
@@ -62,11 +62,11 @@ class MemoryPeer:
 
     def _persist(self, persist: Persist) -> None:
         for write in persist.writes:
-            room = self.disk.setdefault(write.room, {})
+            rows = self.disk.setdefault(write.namespace, {})
             if write.value is None:
-                room.pop(write.name, None)
+                rows.pop(write.name, None)
             else:
-                room[write.name] = write.value
+                rows[write.name] = write.value
         self.driver.stored(persist.number)
 
     async def run(self) -> None:

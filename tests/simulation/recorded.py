@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sims.scenarios.campaign import Job, reports
-from sims.scenarios.run import Report
+from sims.scenarios.run import SeedReport
 from sims.scenarios.scenario import Scenario
 
 CAMPAIGN = Scenario()
@@ -28,7 +28,7 @@ class Recorded(NamedTuple):
     violations: int
 
     @classmethod
-    def of(cls, report: Report) -> Recorded:
+    def of(cls, report: SeedReport) -> Recorded:
         """The same of a run."""
         return cls(report.seed, report.judgement.published, report.judgement.delivered, len(report.findings))
 

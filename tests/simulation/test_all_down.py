@@ -262,7 +262,7 @@ def test_peers_without_a_directory_on_disk_found_the_overlay_by_the_word_of_the_
     stage = formed(2, 3)
     peers = stop_all(stage)
     for host in peers:
-        host.disk._rooms.pop(DIRECTORY_NAMESPACE)
+        host.disk._namespaces.pop(DIRECTORY_NAMESPACE)
     start(stage, peers)
     stage.world.run_for(60 * SECOND_US)
     assert {said.clusters for said in stage.statuses()} == {()}
@@ -277,7 +277,7 @@ def test_peer_that_still_knows_the_directory_tells_its_cluster() -> None:
     stage = formed(2, 3)
     peers = stop_all(stage)
     for host in peers[1:]:
-        host.disk._rooms.pop(DIRECTORY_NAMESPACE)
+        host.disk._namespaces.pop(DIRECTORY_NAMESPACE)
     start(stage, peers)
     wait_ready(stage, 90)
     stage.world.run_for(5 * SECOND_US)

@@ -12,10 +12,10 @@ from sims.baselines.blind import Spread
 from sims.experiments import wide_cube
 from sims.experiments.broadcast import (
     Algorithm,
+    BroadcastEngine,
+    BroadcastReading,
     Choice,
-    Engine,
     Overlay,
-    Reading,
     Trial,
     baseline_of,
     perform,
@@ -26,9 +26,9 @@ from sims.scenarios.cube import Cube
 from tests.oracles.rumours import tell
 
 READINGS = [
-    Reading(),
-    Reading(overlay=Overlay.CUBE, choice=Choice.LINKS),
-    Reading(degree=3.2, fanout=1.6, rounds=3, choice=Choice.LINKS),
+    BroadcastReading(),
+    BroadcastReading(overlay=Overlay.CUBE, choice=Choice.LINKS),
+    BroadcastReading(degree=3.2, fanout=1.6, rounds=3, choice=Choice.LINKS),
 ]
 
 
@@ -37,14 +37,14 @@ def test_hypercube_reaches_everybody_once(nodes: int) -> None:
     """Coverage 1, no duplicate, N - 1 messages: through real nodes up to 33, on arrays for every N."""
     for simulated_max in (33, 0):
         result = perform(Trial(Algorithm.HYPERCUBE, nodes, seed=nodes, simulated_max=simulated_max))
-        assert result.engine is (Engine.SIMULATED if nodes <= simulated_max else Engine.VECTORISED)
+        assert result.engine is (BroadcastEngine.SIMULATED if nodes <= simulated_max else BroadcastEngine.VECTORISED)
         assert (result.coverage, result.duplicate_rate, result.messages) == (1.0, 0.0, nodes - 1)
         assert result.hops <= (nodes - 1).bit_length()
 
 
 @pytest.mark.parametrize("failed", [0.0, 0.2])
 @pytest.mark.parametrize("reading", READINGS)
-def test_simulated_flooding_costs_what_it_costs_on_arrays(reading: Reading, failed: float) -> None:
+def test_simulated_flooding_costs_what_it_costs_on_arrays(reading: BroadcastReading, failed: float) -> None:
     """Whoever hears first from whom, the same nodes are reached by as many messages; only hops may be more."""
     for nodes in (1, 2, 7, 16, 33):
         trial = Trial(Algorithm.FLOODING, nodes, 3, failed, reading)
@@ -54,7 +54,7 @@ def test_simulated_flooding_costs_what_it_costs_on_arrays(reading: Reading, fail
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_simulated_gossip_keeps_its_rules(reading: Reading) -> None:
+def test_simulated_gossip_keeps_its_rules(reading: BroadcastReading) -> None:
     """Nobody sends to more than its fan-out, further than its rounds, or twice; what arrives is new or a duplicate."""
     for nodes in (1, 2, 7, 16, 33):
         trial = Trial(Algorithm.GOSSIP, nodes, 5, 0.0, reading)
@@ -69,7 +69,7 @@ def test_simulated_gossip_keeps_its_rules(reading: Reading) -> None:
 
 def test_gossip_without_a_choice_is_the_oracles_in_the_simulator_too() -> None:
     """With a fan-out beyond all links time does not matter, and the relays must do what the oracle tells."""
-    trial = Trial(Algorithm.GOSSIP, 20, 1, 0.25, Reading(fanout=50, choice=Choice.LINKS))
+    trial = Trial(Algorithm.GOSSIP, 20, 1, 0.25, BroadcastReading(fanout=50, choice=Choice.LINKS))
     root, live = scene_of(trial)
     blind = baseline_of(trial)
     links = [blind.links.of(node) for node in range(trial.nodes)]

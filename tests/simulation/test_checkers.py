@@ -19,7 +19,7 @@ from p2psub.model.status import NodeStatus, Role
 from sims.checkers.evidence import Evidence
 from sims.checkers.judge import judge
 from sims.engine.faults import Crash, FaultLog
-from sims.engine.heirs import Succession
+from sims.engine.successions import Succession
 from tests.simulation.trails import (
     CLUSTER,
     EPOCH,
@@ -267,8 +267,8 @@ def test_owner_that_is_replaced_late_is_found() -> None:
 
     def after(heartbeats: float | None, *, loss: float = 0.0, super_node: bool = False, at: int = 60) -> Evidence:
         evidence = evidence_of(sound_trail())
-        heir_us = None if heartbeats is None else int((at + heartbeats) * H)
-        evidence.faults.successions.append(Succession(at * H, CLUSTER, node(2), super_node, heir_us))
+        successor_us = None if heartbeats is None else int((at + heartbeats) * H)
+        evidence.faults.successions.append(Succession(at * H, CLUSTER, node(2), super_node, successor_us))
         evidence.faults.loss = loss
         return evidence
 

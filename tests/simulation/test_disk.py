@@ -10,7 +10,7 @@ from tests.simulation.worlds import SECOND_US, core_of, make_world
 
 
 def _batch(number: int) -> Persist:
-    return Persist(number, [Write("room", ("last",), number), Write("room", (number,), "row")])
+    return Persist(number, [Write("namespace", ("last",), number), Write("namespace", (number,), "row")])
 
 
 def test_rows_are_durable_once_stored_and_only_then() -> None:
@@ -19,10 +19,10 @@ def test_rows_are_durable_once_stored_and_only_then() -> None:
     disk.accept(_batch(1))
     assert disk.contents() == {}
     assert disk.settle(1)
-    assert disk.contents() == {"room": {("last",): 1, (1,): "row"}}
-    disk.accept(Persist(2, [Write("room", (1,), None)]))
+    assert disk.contents() == {"namespace": {("last",): 1, (1,): "row"}}
+    disk.accept(Persist(2, [Write("namespace", (1,), None)]))
     assert disk.settle(2)
-    assert disk.contents() == {"room": {("last",): 1}}
+    assert disk.contents() == {"namespace": {("last",): 1}}
 
 
 def test_crash_keeps_a_first_part_of_the_batches_under_way() -> None:
@@ -33,7 +33,7 @@ def test_crash_keeps_a_first_part_of_the_batches_under_way() -> None:
         for number in (1, 2, 3):
             disk.accept(_batch(number))
         disk.crash(Random(seed))
-        rows = disk.contents().get("room", {})
+        rows = disk.contents().get("namespace", {})
         last = rows.get(("last",), 0)
         assert [number for number in (1, 2, 3) if (number,) in rows] == list(range(1, int(str(last)) + 1))
         kept.add(last)
@@ -77,4 +77,4 @@ def test_a_node_cannot_see_later_writes_in_what_it_was_given() -> None:
     found = disk.contents()
     disk.accept(_batch(2))
     disk.settle(2)
-    assert found == {"room": {("last",): 1, (1,): "row"}}
+    assert found == {"namespace": {("last",): 1, (1,): "row"}}

@@ -56,12 +56,12 @@ def cut_for_longer_than_a_lease(stage: Stage) -> None:
     rest = [host for host in stage.saboteur.peers() if host not in one]
     cut = stage.world.cut([(a, b) for a in one for b in rest])
     stage.world.run_for(OVER_A_LEASE_US)
-    assert len(ruling(stage, one)) == len(ruling(stage, other)) == 1
+    assert len(leading(stage, one)) == len(leading(stage, other)) == 1
     assert astray(stage), "nothing was ended"
     stage.world.heal(cut)
 
 
-def ruling(stage: Stage, hosts: list[Host] | None = None) -> list[NodeCore]:
+def leading(stage: Stage, hosts: list[Host] | None = None) -> list[NodeCore]:
     """The super-nodes among some peers, or all."""
     peers = stage.saboteur.peers() if hosts is None else hosts
     leaders = [host.core for host in peers if (said := status_of(host)) and said.role is Role.SUPER_NODE]
@@ -84,7 +84,7 @@ def astray(stage: Stage) -> list[SubscriptionId]:
     """What is meant and does not stand with every super-node, or stands and is not meant by the running process."""
     living = {(said.id, said.incarnation) for said in stage.statuses()}
     wrong: set[SubscriptionId] = set()
-    for core in ruling(stage):
+    for core in leading(stage):
         standing = {record.id for record in core._cores.changes.active()}
         wrong |= {id_ for id_ in standing ^ meant(stage) if (id_.node, id_.incarnation) in living}
     return sorted(wrong)
@@ -135,12 +135,12 @@ def test_what_is_ended_during_the_cut_stays_ended(seed: int) -> None:
 
 @pytest.mark.parametrize("loss", [0.0, 0.1], ids=["", "lossy"])
 @pytest.mark.parametrize("seed", range(3, 9))
-def test_heir_of_a_super_node_that_falls_after_the_heal_goes_on_telling(seed: int, loss: float) -> None:
+def test_successor_of_a_super_node_that_falls_after_the_heal_goes_on_telling(seed: int, loss: float) -> None:
     """Within the heartbeats in which the halves become one; nobody else could know what ended in the cut."""
     stage = declaring_stage(1, 6, seed)
     cut_for_longer_than_a_lease(stage)
     stage.world.network.weather.loss = loss
-    while len(leaders := ruling(stage)) > 1:
+    while len(leaders := leading(stage)) > 1:
         stage.world.run_for(SECOND_US // 10)
     stage.world.run_for((seed - 3) * SECOND_US // 2)
     stage.world.crash(host_of(stage, leaders[0]), silent=True)
@@ -155,7 +155,7 @@ def test_sleeper_has_its_declarations_again_though_whoever_ended_them_is_gone(fa
     stage = declaring_stage(1, 6, 3)
     sleeper = next(host for host in stage.saboteur.peers() if (s := status_of(host)) and s.role is Role.MEMBER)
     others = [host for host in stage.saboteur.peers() if host is not sleeper]
-    falling = others if falls == "everybody" else [host_of(stage, ruling(stage)[0])]
+    falling = others if falls == "everybody" else [host_of(stage, leading(stage)[0])]
     stage.world.pause(sleeper, OVER_A_LEASE_US + (len(falling) + 1) * MENDING_US)
     stage.world.run_for(OVER_A_LEASE_US)
     assert {id_.node for id_ in astray(stage)} == {sleeper.id}

@@ -36,10 +36,10 @@ def test_other_clusters_hear_of_a_new_super_node_within_ten_heartbeats() -> None
     assert cluster is not None
     stage.world.crash(fallen, silent=True)
     stage.world.run_for(10 * SECOND_US)
-    heir = stage.saboteur.super_node(cluster)
-    assert heir is not None
+    successor = stage.saboteur.super_node(cluster)
+    assert successor is not None
     told = [core_of(host)._cores.directory.get(cluster) for host in super_nodes(stage)]
-    assert {entry.super_node for entry in told if entry is not None} == {heir.contact}
+    assert {entry.super_node for entry in told if entry is not None} == {successor.contact}
 
 
 def super_nodes(stage: Stage) -> list[Host]:

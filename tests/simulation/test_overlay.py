@@ -11,7 +11,7 @@ import pytest
 
 from p2psub.errors import ConfigError
 from p2psub.model.records import Kind
-from sims.scenarios.run import Report, run
+from sims.scenarios.run import SeedReport, run
 from sims.scenarios.scenario import Scenario, read_scenario
 from sims.scenarios.schedules import SCHEDULES
 from sims.workloads.load import Load
@@ -28,7 +28,7 @@ SMALL = Scenario(
 )
 
 
-def deliveries(report: Report) -> list[tuple[int, object, object]]:
+def deliveries(report: SeedReport) -> list[tuple[int, object, object]]:
     """What was handed over, when and to whom."""
     return [(at_us, r.event, r.subscription) for at_us, r in report.entries if r.kind is Kind.DELIVER]
 

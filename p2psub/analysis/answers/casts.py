@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
-from p2psub.analysis.doubts import is_hidden_after
+from p2psub.analysis.silent_spans import is_hidden_after
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import terms
 from p2psub.model.messages.casts import ChangePayload, EventPayload
@@ -43,7 +43,7 @@ def casts(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     missing = F.col("expected") - F.col("reached")
     started = _summed(tables).where(F.col("started_us").isNotNull())
     return (
-        context.doubts_of(tables)
+        context.silent_spans_of(tables)
         .with_hidden_anywhere(started)
         .crossJoin(F.broadcast(_acting(tables)))
         .withColumn("expected", F.greatest(expected, F.col("reached")))

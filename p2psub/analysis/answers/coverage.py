@@ -9,10 +9,10 @@ was stored with; of an `at_most_once` event, which promises nothing, the pairs t
     claims   = expected - ended - unknown - still_owed
     coverage = (claims - lost - missed) / claims
 
-A missing pair is *unknown* if a part of the trace that could hold its end is missing (`doubts`): anybody's, from the
-publication on. Else it is *still owed* if no owner let go of what was acknowledged; else *lost*. What `at_most_once`
-misses is *missed*, and no loss. Counts cannot tell which pair is missing: one that was served beyond what was owed (a
-replay of a retained event) makes up for one that is missing.
+A missing pair is *unknown* if a part of the trace that could hold its end is missing (`silent_spans`): anybody's,
+from the publication on. Else it is *still owed* if no owner let go of what was acknowledged; else *lost*. What
+`at_most_once` misses is *missed*, and no loss. Counts cannot tell which pair is missing: one that was served beyond
+what was owed (a replay of a retained event) makes up for one that is missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.answers.events import events
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
-from p2psub.analysis.doubts import is_hidden_after
+from p2psub.analysis.silent_spans import is_hidden_after
 from p2psub.analysis.tables import Tables
 from p2psub.model.content import Guarantee
 
@@ -49,16 +49,16 @@ def coverage(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
         F.col("acknowledged_us").isNotNull(), F.col("owed")
     )
     served = F.col("delivered") + F.col("ended")
-    asked = context.doubts_of(tables).with_hidden_anywhere(events(tables, context.acks))
+    asked = context.silent_spans_of(tables).with_hidden_anywhere(events(tables, context.acks))
     # Counts do not say whose record is missing, so it may be anybody's.
     judged = (
-        asked.withColumn("in_doubt", is_hidden_after(F.col("began_us")))
+        asked.withColumn("may_be_hidden", is_hidden_after(F.col("began_us")))
         .withColumns({"is_promised": is_promised, "expected": expected})
         .withColumn("missing", F.greatest(F.coalesce(F.col("expected") - served, F.lit(0)), F.lit(0)))
         .withColumn("beyond", F.greatest(F.coalesce(served - F.col("expected"), F.lit(0)), F.lit(0)))
     )
     is_open = ~F.col("is_discharged")
-    sure = ~F.col("in_doubt")
+    sure = ~F.col("may_be_hidden")
     classed = judged.select(
         "event",
         "guarantee",
@@ -69,7 +69,7 @@ def coverage(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
         "ended",
         "missing",
         _missing(F.col("is_promised") & sure & ~is_open).alias("lost"),
-        _missing(F.col("in_doubt")).alias("unknown"),
+        _missing(F.col("may_be_hidden")).alias("unknown"),
         _missing(F.col("is_promised") & sure & is_open).alias("still_owed"),
         _missing(~F.col("is_promised") & sure).alias("missed"),
         "beyond",

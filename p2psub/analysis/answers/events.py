@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.debts import acknowledged, ended_pairs
-from p2psub.analysis.doubts import ALWAYS_US
+from p2psub.analysis.silent_spans import ALWAYS_US
 from p2psub.analysis.tables import Tables
 from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind

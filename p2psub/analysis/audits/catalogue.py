@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import (
+    broadcasts,
     conservation,
     copies,
     deliveries,
@@ -17,7 +18,6 @@ from p2psub.analysis.audits import (
     queues,
     rings,
     sequences,
-    spreading,
     terms,
 )
 from p2psub.analysis.tables import Tables
@@ -38,7 +38,7 @@ AUDITS: Final = (
     Audit("copies", ("S5", "S9"), copies.audit),
     Audit("rings", ("S8",), rings.audit),
     Audit("terms", ("S10",), terms.audit),
-    Audit("spreading", ("S11",), spreading.audit),
+    Audit("broadcasts", ("S11",), broadcasts.audit),
     Audit("queues", ("S13",), queues.audit),
     Audit("conservation", ("conservation",), conservation.audit),
     Audit("liveness", ("liveness",), liveness.audit),

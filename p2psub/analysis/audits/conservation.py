@@ -17,7 +17,7 @@ from p2psub.analysis.answers.coverage import covered
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, unanswered
-from p2psub.analysis.doubts import ALWAYS_US, Doubts, has_holes, is_hidden_after
+from p2psub.analysis.silent_spans import ALWAYS_US, SilentSpans, has_holes, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
@@ -28,12 +28,12 @@ REMEMBER_BEATS = 120
 
 def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """What came in and cannot be told apart, and what went out and cannot be found."""
-    context = context._replace(acks=context.acks_of(tables), doubts=context.doubts_of(tables))
+    context = context._replace(acks=context.acks_of(tables), silent_spans=context.silent_spans_of(tables))
     let_go = debts(context.acks_of(tables)).where(F.col("discharged_us").isNotNull())
     if context.pairs is None:
         matched = _matched_by_counts(tables, let_go, context)
     else:
-        matched = _matched_pairs(tables, let_go, context.pairs, context.doubts_of(tables))
+        matched = _matched_pairs(tables, let_go, context.pairs, context.silent_spans_of(tables))
     return united([*_received(tables, context), matched, _untrue(tables, context)])
 
 
@@ -48,9 +48,9 @@ def _received(tables: Tables, context: AuditContext) -> list[DataFrame]:
     arrivals = arrived.repartition("cast").groupBy(*names)
     again = arrivals.agg(F.count("*").alias("arrivals"), F.max(is_new.cast("int")).alias("was_new"))
     several = _of(arrived, context.settle(again.where((F.col("arrivals") > 1) | (F.col("was_new") == 0))))
-    roles = tables.of(Kind.ROLE).select(F.col("process").alias("_ruling"), F.col("sequence").alias("_turn"))
+    roles = tables.of(Kind.ROLE).select(F.col("process").alias("_leading"), F.col("sequence").alias("_turn"))
     turns = several.join(
-        F.broadcast(roles), (F.col("process") == F.col("_ruling")) & (F.col("_turn") < F.col("sequence")), "left"
+        F.broadcast(roles), (F.col("process") == F.col("_leading")) & (F.col("_turn") < F.col("sequence")), "left"
     )
     records = turns.groupBy(*names, "kind", "sequence", "wall_us").agg(F.count("_turn").alias("term"))
     arrival = F.struct("sequence", "wall_us", is_new.alias("is_new"))
@@ -93,13 +93,13 @@ def _matched_by_counts(tables: Tables, let_go: DataFrame, context: AuditContext)
     accounted = _accounted(tables).join(missing, "event", "left_semi").distinct()
     counted = accounted.groupBy("event").agg(F.count("*").alias("known"))
     beside = let_go.join(missing, "event", "left_semi").join(counted, "event", "left").fillna(0, ["known"])
-    short = context.doubts_of(tables).with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
+    short = context.silent_spans_of(tables).with_hidden_anywhere(beside.where(F.col("owed") > F.col("known")))
     text = "{event} was let go of by its owners, though it was owed to %d subscriptions and has %d outcomes"
     is_unknown = is_hidden_after(F.col("began_us"))
     return finding(short, "conservation", text, "owed", "known", is_unknown=is_unknown)
 
 
-def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: Doubts) -> DataFrame:
+def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, silent_spans: SilentSpans) -> DataFrame:
     missing = pairs.where("is_owed").join(_accounted(tables), ["event", "subscription"], "left_anti")
     beside = missing.join(let_go, "event")
     ends = tables.processes.select(F.col("process").alias("_subscriber"), "last_us", "is_closed")
@@ -108,7 +108,7 @@ def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, doubts: 
     beside = beside.where(~F.col("is_closed") | (F.col("last_us") >= F.col("discharged_us")))
     is_unknown = is_hidden_after(F.col("began_us")) | ~F.col("is_closed")
     text = "{event} was let go of by its owners, though nothing says what became of it for {subscription}"
-    return finding(doubts.with_hidden_in_ring(beside), "conservation", text, is_unknown=is_unknown)
+    return finding(silent_spans.with_hidden_in_ring(beside), "conservation", text, is_unknown=is_unknown)
 
 
 def _untrue(tables: Tables, context: AuditContext) -> DataFrame:
@@ -125,7 +125,7 @@ def _untrue(tables: Tables, context: AuditContext) -> DataFrame:
     untrue = context.settle(pairs.where(~F.col("is_given")).select(*pair))
     last = F.max(F.struct("wall_us", "process", "sequence")).alias("last")
     shown = told.join(untrue, [*pair], "left_semi").groupBy(*pair).agg(last).select(*pair, "last.*")
-    beside = context.doubts_of(tables).with_hidden_of(shown, process_of(F.col("subscription")))
+    beside = context.silent_spans_of(tables).with_hidden_of(shown, process_of(F.col("subscription")))
     is_unknown = is_hidden_after(F.lit(ALWAYS_US))
     text = "{process} was told that {event} was delivered to {subscription}, but nobody handed it over"
     return finding(beside, "conservation", text, is_unknown=is_unknown)

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import Fault, faulty, finding, united
 from p2psub.analysis.debts import debts
-from p2psub.analysis.doubts import Doubts, is_hidden_after, is_hidden_before
-from p2psub.analysis.partings import with_whole_again
+from p2psub.analysis.partitions import with_whole_again
+from p2psub.analysis.silent_spans import SilentSpans, is_hidden_after, is_hidden_before
 from p2psub.analysis.tables import Tables
 from p2psub.model.records import Kind
 
@@ -34,14 +34,14 @@ SEEN_BEATS = 600
 
 def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Acknowledgements without their copies, and events that nobody holds any more."""
-    context = context._replace(acks=context.acks_of(tables), doubts=context.doubts_of(tables))
+    context = context._replace(acks=context.acks_of(tables), silent_spans=context.silent_spans_of(tables))
     shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
     acked = context.acks_of(tables).withColumns({name: F.col(column) for name, column in shown.items()})
-    stated = _stated(tables, acked, context.doubts_of(tables))
+    stated = _stated(tables, acked, context.silent_spans_of(tables))
     return united([stated, _too_few(tables, acked, context), _held_by_nobody(tables, context)])
 
 
-def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
+def _stated(tables: Tables, acked: DataFrame, silent_spans: SilentSpans) -> DataFrame:
     copies = tables.of(Kind.STORE, Kind.COPY).select("event", "node", "wall_us", "ticks").repartition("event")
     stamps = acked.select("event", "acked_us", "acked_ticks").hint("shuffle_hash")
     is_same, is_before = F.col("wall_us") == F.col("acked_us"), F.col("wall_us") < F.col("acked_us")
@@ -51,12 +51,12 @@ def _stated(tables: Tables, acked: DataFrame, doubts: Doubts) -> DataFrame:
     is_stored, is_silent = F.col("stored_us").isNotNull(), F.col("copies").isNull()
     is_short = is_stored & (F.col("copies") > F.col("durable"))
     short = counts.where(is_short | ~is_stored | is_silent)
-    anywhere = doubts.with_hidden_anywhere(short).withColumn("is_unheard", _is_hidden())
+    anywhere = silent_spans.with_hidden_anywhere(short).withColumn("is_unheard", _is_hidden())
     fewer = "{event} was acknowledged with %d copies, %d were durable"
     never = "{event} was acknowledged, but no owner had stored it"
     silent = "{event} was acknowledged without saying how many copies there are"
     return faulty(
-        doubts.with_hidden_in_ring(anywhere),
+        silent_spans.with_hidden_in_ring(anywhere),
         [
             Fault(is_short, "S5", fewer, ("copies", "durable"), is_unknown=_is_hidden()),
             Fault(~is_stored, "S5", never, is_unknown=F.col("is_unheard")),
@@ -80,9 +80,9 @@ def _too_few(tables: Tables, acked: DataFrame, context: AuditContext) -> DataFra
     # What owes nothing any more when its publisher asks again needs no copies.
     short = short.where(F.col("discharged_us").isNull() | (F.col("discharged_us") > F.col("acked_us")))
     # Each part of a ring that is cut counts its own members, after a while.
-    short = with_whole_again(short, context.partings_of(tables), F.col("acked_us"))
+    short = with_whole_again(short, context.partitions_of(tables), F.col("acked_us"))
     is_unknown = _is_hidden() | F.col("whole_again_us").isNotNull()
-    short = context.doubts_of(tables).with_hidden_in_ring(short)
+    short = context.silent_spans_of(tables).with_hidden_in_ring(short)
     text = "{event} was acknowledged with %d copies, its ring needs %d"
     return finding(short, "S5", text, "copies", "required", is_unknown=is_unknown)
 
@@ -112,6 +112,6 @@ def _held_by_nobody(tables: Tables, context: AuditContext) -> DataFrame:
     held = copies.join(F.broadcast(latest), "process", "left_semi").select("event")
     let_go = tables.of(Kind.DISCHARGE).select("event")
     accounted = let_go.unionByName(held).join(held_on.select("event"), "event", "left_semi")
-    gone = context.doubts_of(tables).with_hidden_in_ring(held_on.join(accounted, "event", "left_anti"))
+    gone = context.silent_spans_of(tables).with_hidden_in_ring(held_on.join(accounted, "event", "left_anti"))
     text = "nobody let go of {event}, stored by {process}, and no peer that runs since holds it"
     return finding(gone, "S9", text, is_unknown=is_hidden_after(F.col("began_us")))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import Fault, faulty, finding, united
-from p2psub.analysis.doubts import has_holes, is_hidden_before
+from p2psub.analysis.silent_spans import has_holes, is_hidden_before
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.model.records import Kind
 
@@ -55,7 +55,7 @@ def _wrong(tables: Tables, context: AuditContext) -> DataFrame:
     is_early, is_late = is_own & (F.col("asked") > F.col("sequence")), is_own & (F.col("ended") < F.col("sequence"))
     # Few remain, and only of those is it asked what may be hidden.
     suspect = beside.where(is_invented | is_altered | ~is_own | is_unasked | is_early | is_late)
-    suspect = context.doubts_of(tables).with_hidden_of(suspect, process_of(F.col("event")))
+    suspect = context.silent_spans_of(tables).with_hidden_of(suspect, process_of(F.col("event")))
     holed = tables.processes.select(F.col("process").alias("_holed"), has_holes().alias("has_holes"))
     suspect = suspect.join(F.broadcast(holed), F.col("process") == F.col("_holed"), "left")
     never = "{event} was handed over to {subscription}, but its publisher has no record of it"

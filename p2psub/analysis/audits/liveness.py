@@ -19,8 +19,8 @@ from p2psub.analysis.answers.latency import is_stable
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
-from p2psub.analysis.doubts import is_hidden_after
-from p2psub.analysis.partings import Parting, with_whole_again
+from p2psub.analysis.partitions import Partition, with_whole_again
+from p2psub.analysis.silent_spans import is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.model.content import Guarantee
 from p2psub.model.records import Kind
@@ -29,7 +29,7 @@ from p2psub.model.records import Kind
 def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Hand-overs that came too late, or not at all."""
     d_diff_us = context.d_diff_us_of(tables)
-    found = [_late(tables, d_diff_us, context.partings_of(tables))]
+    found = [_late(tables, d_diff_us, context.partitions_of(tables))]
     if context.pairs is not None:
         found.append(_never(tables, context.pairs, context, d_diff_us))
     return united(found)
@@ -40,20 +40,20 @@ def _published(tables: Tables) -> DataFrame:
     return promised.select("event", F.col("wall_us").alias("published_us"))
 
 
-def _late(tables: Tables, d_diff_us: int, apart: list[Parting]) -> DataFrame:
+def _late(tables: Tables, d_diff_us: int, partitions: list[Partition]) -> DataFrame:
     delivered = tables.of(Kind.DELIVER).where(F.col("event").isNotNull())
     delivered = delivered.select("event", "subscription", "process", "sequence", "wall_us")
     late = delivered.join(_published(tables), "event").where(F.col("wall_us") - F.col("published_us") > d_diff_us)
     late = late.join(tables.of(Kind.ACKNOWLEDGE).select("event"), "event", "left_semi")
     said = _first(tables, Kind.VERDICT, "said_us", is_stable())
-    stable = with_whole_again(said, apart, F.col("said_us")).select(
+    stable = with_whole_again(said, partitions, F.col("said_us")).select(
         "subscription", F.coalesce("whole_again_us", "said_us").alias("stable_us")
     )
     ended = _first(tables, Kind.UNSUBSCRIBE, "ended_us", F.lit(True))
     beside = late.join(stable, "subscription").join(ended, "subscription", "left")
     ends_inside = F.col("ended_us") < F.col("published_us") + d_diff_us
     beside = beside.where((F.col("stable_us") <= F.col("published_us")) & ~F.coalesce(ends_inside, F.lit(False)))
-    beside = with_whole_again(beside, apart, F.col("published_us"))
+    beside = with_whole_again(beside, partitions, F.col("published_us"))
     seconds = (F.col("wall_us") - F.col("published_us")) / 1_000_000
     text = "{event} reached the stable subscription {subscription} only after %.1f s"
     return finding(beside, "liveness", text, seconds, is_unknown=F.col("whole_again_us").isNotNull())
@@ -63,10 +63,10 @@ def _never(tables: Tables, pairs: DataFrame, context: AuditContext, d_diff_us: i
     stable = pairs.where("is_stable").join(reached_pairs(tables), ["event", "subscription"], "left_anti")
     beside = stable.join(debts(context.acks_of(tables)), "event").join(_published(tables), "event")
     beside = beside.where(F.col("published_us") + d_diff_us <= F.col("over_us"))
-    doubts, is_hidden = context.doubts_of(tables), is_hidden_after(F.col("began_us"))
-    beside = doubts.with_hidden_of(beside, process_of(F.col("subscription"))).withColumn("is_unknown", is_hidden)
+    silent_spans, is_hidden = context.silent_spans_of(tables), is_hidden_after(F.col("began_us"))
+    beside = silent_spans.with_hidden_of(beside, process_of(F.col("subscription"))).withColumn("is_unknown", is_hidden)
     # Another outcome may be hidden at whoever held the event.
-    beside = doubts.with_hidden_in_ring(beside).withColumn("is_unknown", F.col("is_unknown") | is_hidden)
+    beside = silent_spans.with_hidden_in_ring(beside).withColumn("is_unknown", F.col("is_unknown") | is_hidden)
     text = "{event}, stored by {process}, did not reach the stable subscription {subscription} within %.0f s"
     seconds = F.lit(d_diff_us / 1_000_000)
     return finding(beside, "liveness", text, seconds, is_unknown=F.col("is_unknown"))

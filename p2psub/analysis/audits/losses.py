@@ -23,7 +23,7 @@ from p2psub.analysis.answers.coverage import covered
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
 from p2psub.analysis.debts import debts, reached_pairs
-from p2psub.analysis.doubts import Doubts, is_hidden_after
+from p2psub.analysis.silent_spans import SilentSpans, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
@@ -33,12 +33,12 @@ NEVER_INSIDE_BUDGET = (Outcome.SPOOL_FULL.value, Outcome.UNREACHABLE.value)
 
 def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """Losses, and outcomes that need a reason outside the trace."""
-    context = context._replace(acks=context.acks_of(tables), doubts=context.doubts_of(tables))
-    owed, doubts = debts(context.acks_of(tables)), context.doubts_of(tables)
+    context = context._replace(acks=context.acks_of(tables), silent_spans=context.silent_spans_of(tables))
+    owed, silent_spans = debts(context.acks_of(tables)), context.silent_spans_of(tables)
     if context.pairs is None:
         return united([_lost_by_counts(covered(tables, context), owed), _outcomes(tables)])
-    lost = _lost_pairs(tables, owed, context.pairs, doubts)
-    return united([lost, _missed_by_stable(tables, owed, context.pairs, doubts), _outcomes(tables)])
+    lost = _lost_pairs(tables, owed, context.pairs, silent_spans)
+    return united([lost, _missed_by_stable(tables, owed, context.pairs, silent_spans), _outcomes(tables)])
 
 
 def _lost_by_counts(known: DataFrame, debts: DataFrame) -> DataFrame:
@@ -48,15 +48,15 @@ def _lost_by_counts(known: DataFrame, debts: DataFrame) -> DataFrame:
     return finding(short.join(debts, "event"), "S1", text, "owed", "reached", is_unknown=F.col("unknown") > 0)
 
 
-def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doubts) -> DataFrame:
+def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, silent_spans: SilentSpans) -> DataFrame:
     missing = pairs.where("is_owed").join(reached_pairs(tables), ["event", "subscription"], "left_anti")
     beside = missing.join(debts, "event")
     is_hidden = is_hidden_after(F.col("began_us"))
     subscriber = process_of(F.col("subscription"))
-    beside = doubts.with_hidden_of(beside, subscriber).withColumn("is_unknown", is_hidden)
+    beside = silent_spans.with_hidden_of(beside, subscriber).withColumn("is_unknown", is_hidden)
     # Another outcome may be hidden at whoever held the event, unless somebody was told `delivered`.
     heard = tables.of(Kind.OUTCOME).groupBy("event", "subscription").agg(F.lit(True).alias("is_told"))
-    beside = doubts.with_hidden_in_ring(beside.join(heard, ["event", "subscription"], "left"))
+    beside = silent_spans.with_hidden_in_ring(beside.join(heard, ["event", "subscription"], "left"))
     beside = beside.withColumn("is_unknown", F.col("is_unknown") | (is_hidden & F.col("is_told").isNull()))
     ends = tables.processes.select(F.col("process").alias("_subscriber"), "last_us")
     beside = beside.join(F.broadcast(ends), subscriber == F.col("_subscriber"), "left")
@@ -66,11 +66,11 @@ def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doub
     return finding(judged, "S1", text, is_unknown=F.col("is_unknown"))
 
 
-def _missed_by_stable(tables: Tables, debts: DataFrame, pairs: DataFrame, doubts: Doubts) -> DataFrame:
+def _missed_by_stable(tables: Tables, debts: DataFrame, pairs: DataFrame, silent_spans: SilentSpans) -> DataFrame:
     """What is owed by the vector is judged above; here is what the owner acknowledged without knowing of it."""
     missed = pairs.where(F.col("is_stable") & ~F.col("is_owed"))
     missed = missed.join(reached_pairs(tables), ["event", "subscription"], "left_anti")
-    beside = doubts.with_hidden_of(missed.join(debts, "event"), process_of(F.col("subscription")))
+    beside = silent_spans.with_hidden_of(missed.join(debts, "event"), process_of(F.col("subscription")))
     text = "{process} acknowledged {event} without knowing of the stable subscription {subscription}, which missed it"
     return finding(beside, "S1", text, is_unknown=is_hidden_after(F.col("began_us")))
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
-from p2psub.analysis.doubts import has_holes
+from p2psub.analysis.silent_spans import has_holes
 from p2psub.analysis.tables import Tables
 from p2psub.model.records import Kind
 

@@ -111,7 +111,7 @@ COPIES: Final = _united(
     _finding("S5", "false", "few where copies is null", **_AT_ACK),
     _finding(
         "S5",
-        f"({_HIDDEN}) or exists (from parted where parted.from_us <= acked_us and acked_us < parted.until_us)",
+        f"({_HIDDEN}) or exists (from cut where cut.from_us <= acked_us and acked_us < cut.until_us)",
         "few join required using (event) where copies < required and coalesce(discharged_us > acked_us, true)",
         **_AT_ACK,
     ),
@@ -168,7 +168,7 @@ RINGS: Final = _united(
     )""",
 )
 
-REIGNS: Final = _united(
+TERMS: Final = _united(
     _finding("S10", "false", "shared", process="last[3]", sequence="last[4]"),
     with_="""shared as (
         select max((wall_us, ticks, process, sequence)) as last from records
@@ -177,7 +177,7 @@ REIGNS: Final = _united(
     )""",
 )
 
-SPREADING: Final = _united(
+BROADCASTS: Final = _united(
     _finding("S11", "false", "stored"),
     _finding("S11", "false", "numbered", process="last[2]", sequence="last[3]", subscription="last[4]"),
     _finding("S11", f"from_us <= wall_us + {CALM_US} and until_us >= wall_us - {CALM_US}", "costly", cast='"cast"'),
@@ -191,17 +191,17 @@ SPREADING: Final = _united(
     ),
     stirred as (
         select distinct span_of(us) + unnest([-1, 0, 1]) as span from (
-            select wall_us as us from records where kind in ('role', 'directory') union all select ended_us from reigned
+            select wall_us as us from records where kind in ('role', 'directory') union all select ended_us from led
         )
     ),
     settled as (
         select "cast", process, sequence, wall_us, span_of(wall_us) as span from records
         where kind = 'cast' and payload = 'ChangePayload' and span_of(wall_us) not in (select span from stirred)
-            and not exists (from parted where parted.from_us <= wall_us and wall_us < parted.until_us)
+            and not exists (from cut where cut.from_us <= wall_us and wall_us < cut.until_us)
     ),
-    led as (
+    served as (
         select span, count(distinct cluster) as clusters
-        from (select distinct span from settled) join reigned
+        from (select distinct span from settled) join led
             on span between span_of(began_us) and span_of(ended_us)
         group by span
     ),
@@ -210,7 +210,7 @@ SPREADING: Final = _united(
     ),
     costly as (
         select settled.*, from_us, until_us
-        from settled join led using (span) left join forwarded using ("cast") cross join anywhere
+        from settled join served using (span) left join forwarded using ("cast") cross join anywhere
         where coalesce(tries, 0) <= 1 and coalesce(transfers, 0) <> clusters - 1
     )""",
 )
@@ -283,7 +283,7 @@ CONSERVATION: Final = _united(
 LIVENESS: Final = _united(
     _finding(
         "liveness",
-        "exists (from parted where parted.from_us <= published_us and published_us < parted.until_us)",
+        "exists (from cut where cut.from_us <= published_us and published_us < cut.until_us)",
         "late",
         **_PAIR,
     ),
@@ -297,7 +297,7 @@ LIVENESS: Final = _united(
     ),
     stable as (
         select subscription, coalesce(until_us, said_us) as stable_us
-        from said left join parted on from_us <= said_us and said_us < until_us
+        from said left join cut on from_us <= said_us and said_us < until_us
     ),
     given_up as (
         select subscription, min(wall_us) as ended_us from records where kind = 'unsubscribe' group by subscription
@@ -316,8 +316,8 @@ _QUERIES: Final = (
     DELIVERIES,
     COPIES,
     RINGS,
-    REIGNS,
-    SPREADING,
+    TERMS,
+    BROADCASTS,
     QUEUES,
     CONSERVATION,
     LIVENESS,

@@ -20,10 +20,10 @@ from p2psub.analysis.benchmark.audit_queries import AUDIT_QUERIES
 from p2psub.analysis.benchmark.ground import GROUND, GROUND_SUMMED
 from p2psub.analysis.benchmark.queries import MACROS, QUERIES
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.doubts import Doubts
 from p2psub.analysis.outputs import keep, settling
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.session import make_room_for, open_session
+from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
 
 Rows = list[tuple[Any, ...]]
@@ -35,7 +35,7 @@ AUDITED: Final = (GROUND_OF_AUDITS, *(f"audit {name}" for name in AUDIT_QUERIES)
 """What can be asked, in this order. An audit is answered by how many findings there are of each kind."""
 
 
-class Engine(NamedTuple):
+class QueryEngine(NamedTuple):
     """One that is ready to be asked, and the processes it runs in."""
 
     ask: Callable[[str], Rows]
@@ -43,13 +43,13 @@ class Engine(NamedTuple):
 
 
 @contextmanager
-def spark_engine(path: Path, rows: int, threads: int, memory_mib: int) -> Iterator[Engine]:
+def spark_engine(path: Path, rows: int, threads: int, memory_mib: int) -> Iterator[QueryEngine]:
     """Spark, on this machine."""
     spark = open_session(f"local[{threads}]", memory_mib=memory_mib)
     make_room_for(spark, rows)
     jvm = spark.sparkContext._jvm
     assert jvm is not None, "a session without JVM"
-    yield Engine(_Spark(spark, path).ask, [os.getpid(), int(jvm.java.lang.ProcessHandle.current().pid())])
+    yield QueryEngine(_Spark(spark, path).ask, [os.getpid(), int(jvm.java.lang.ProcessHandle.current().pid())])
     spark.stop()
 
 
@@ -60,7 +60,7 @@ class _Spark:
             spark.read.schema(PROCESSES).parquet(str(path / "processes")),
             spark.read.schema(NODES).parquet(str(path / "nodes")),
         )
-        self._room = path / "spark"
+        self._workspace = path / "spark"
         self._columns = _columns()
         self._context = NO_CONTEXT
         self._audits = {f"audit {audit.name}": audit for audit in AUDITS}
@@ -75,14 +75,14 @@ class _Spark:
         return [tuple(row) for row in answer.collect()]
 
     def _lay_ground(self) -> Any:
-        acks = keep(acknowledged(self._tables), self._room / "acknowledged")
-        context = AuditContext(acks=acks, doubts=Doubts.of(self._tables), settle=settling(self._room))
-        self._context = context._replace(covered=keep(coverage(self._tables, context), self._room / "covered"))
+        acks = keep(acknowledged(self._tables), self._workspace / "acknowledged")
+        context = AuditContext(acks=acks, silent_spans=SilentSpans.of(self._tables), settle=settling(self._workspace))
+        self._context = context._replace(covered=keep(coverage(self._tables, context), self._workspace / "covered"))
         return acks.agg(F.count("*"), F.sum("owed"), F.count("stored_us"), F.count("discharged_us"))
 
 
 @contextmanager
-def duckdb_engine(path: Path, _: int, threads: int, memory_mib: int) -> Iterator[Engine]:
+def duckdb_engine(path: Path, _: int, threads: int, memory_mib: int) -> Iterator[QueryEngine]:
     """DuckDB, in this process."""
     with duckdb.connect(config={"threads": threads, "memory_limit": f"{memory_mib}MiB"}) as connection:
         connection.execute(f"set temp_directory = '{path / 'duckdb'}'")
@@ -98,7 +98,7 @@ def duckdb_engine(path: Path, _: int, threads: int, memory_mib: int) -> Iterator
                 connection.execute(statement)
             return connection.execute(_sql_of(name)).fetchall()
 
-        yield Engine(ask, [os.getpid()])
+        yield QueryEngine(ask, [os.getpid()])
 
 
 def _sql_of(name: str) -> str:

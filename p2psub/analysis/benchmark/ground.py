@@ -1,18 +1,18 @@
-"""What the audits in SQL rest on, laid once for all of them: silent spans, terms, partings, and what is owed.
+"""What the audits in SQL rest on, laid once for all of them: silent spans, terms, partitions, and what is owed.
 
-Written from the definitions in `doubts`, `terms`, `partings` and `debts`.
+Written from the definitions in `silent_spans`, `terms`, `partitions` and `debts`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from p2psub.analysis.audits.spreading import CALM_BEATS
+from p2psub.analysis.audits.broadcasts import CALM_BEATS
 from p2psub.analysis.benchmark.queries import COVERED
-from p2psub.analysis.doubts import NEVER_US
-from p2psub.analysis.partings import GIVING_UP_BEATS, MENDING_BEATS, NOTICING_BEATS, PASSING_BEATS
+from p2psub.analysis.partitions import GIVING_UP_BEATS, MENDING_BEATS, NOTICING_BEATS, PASSING_BEATS
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.settings import Settings
+from p2psub.analysis.silent_spans import NEVER_US
 
 SETTINGS: Final = Settings()
 """The traces that DuckDB is asked about are of peers with the defaults."""
@@ -66,40 +66,40 @@ GROUND: Final = (
     select cluster, least(min(hidden.from_us), any_value(homeless.from_us)) as from_us,
         greatest(max(hidden.until_us), any_value(homeless.until_us)) as until_us
     from hidden join rings using (process) cross join homeless group by cluster""",
-    """create or replace temp table reigned as
+    """create or replace temp table led as
     with roles as (
         select *, lead(wall_us) over (partition by process order by sequence) as next_us
         from records where kind = 'role'
     )
     select cluster, process, sequence, wall_us as began_us, coalesce(next_us, last_us) as ended_us
     from roles join processes using (process) where reason = 'super_node'""",
-    f"""create or replace temp table parted as
+    f"""create or replace temp table cut as
     with doubled as (
         select *, max(ended_us) over (
             partition by cluster order by began_us, ended_us rows between unbounded preceding and 1 preceding
-        ) as ruled_us from reigned
+        ) as led_until_us from led
     ),
     told as (
         select directory.cluster, standing, wall_us, coalesce(
             lead(wall_us) over (partition by process, directory.cluster order by sequence), last_us
         ) as next_us from records directory join processes using (process) where kind = 'directory'
     ),
-    apart as (
-        select began_us - {_NOTICING_US} as from_us, least(ruled_us, ended_us) + {_MENDING_US} as until_us
-        from doubled where began_us < ruled_us and began_us < ended_us
+    spans as (
+        select began_us - {_NOTICING_US} as from_us, least(led_until_us, ended_us) + {_MENDING_US} as until_us
+        from doubled where began_us < led_until_us and began_us < ended_us
         union
         select greatest(wall_us, began_us) - {_GIVING_UP_US + _NOTICING_US}, least(next_us, ended_us) + {_MENDING_US}
-        from told join reigned using (cluster)
+        from told join led using (cluster)
         where standing <> 'present'
             and least(next_us, ended_us) - greatest(wall_us, began_us) > {_PASSING_US}
     ),
     marked as (
         select *, coalesce(from_us > max(until_us) over (
             order by from_us, until_us rows between unbounded preceding and 1 preceding
-        ), true) as is_new from apart
+        ), true) as is_new from spans
     ),
-    grouped as (select *, count(*) filter (is_new) over (order by from_us, until_us) as parting from marked)
-    select min(from_us) as from_us, max(until_us) as until_us from grouped group by parting""",
+    grouped as (select *, count(*) filter (is_new) over (order by from_us, until_us) as number from marked)
+    select min(from_us) as from_us, max(until_us) as until_us from grouped group by number""",
     """create or replace temp table acks as
     with acked as (
         select event, min((wall_us, ticks, process, sequence)) as ack,

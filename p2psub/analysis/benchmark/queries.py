@@ -16,7 +16,7 @@ _BUCKET: Final = f"cast(sign(us) * floor(ln(abs(us) + 1.0) * {1 / math.log1p(WID
 MACROS: Final = ("create macro is_many(reason) as coalesce(reason = 'untraced', false)",)
 """What must be said to DuckDB before the queries."""
 
-_DOUBT: Final = """
+_SILENCE: Final = """
     starts as (
         select *, min(entered_us) over (
             partition by node order by incarnation rows between 1 following and unbounded following
@@ -25,8 +25,8 @@ _DOUBT: Final = """
             select process, min(wall_us) as entered_us from records where kind = 'ring' group by process
         ) using (process)
     ),
-    doubt as (
-        select max(us) as doubt_until_us from (
+    silence as (
+        select max(us) as silent_until_us from (
             select case when back_us is null then 9223372036854775807 else greatest(back_us, last_us) end as us
             from starts where not is_closed
             union all select last_us from starts where missing > 0
@@ -99,8 +99,8 @@ _COVERAGE: Final = """
             case when guarantee = 'at_most_once' then coalesce(matched, 0) else owed end as expected,
             event in (from let_go) as is_discharged,
             guarantee = 'effectively_once' as is_promised,
-            coalesce(coalesce(published_us, 0) <= doubt_until_us, false) as in_doubt
-        from told full join served using (event) left join owing using (event) cross join doubt
+            coalesce(coalesce(published_us, 0) <= silent_until_us, false) as may_be_hidden
+        from told full join served using (event) left join owing using (event) cross join silence
     ),
     missed as (
         select
@@ -112,10 +112,10 @@ _COVERAGE: Final = """
     classed as (
         select
             *,
-            case when is_promised and not in_doubt and is_discharged then missing else 0 end as lost,
-            case when in_doubt then missing else 0 end as unknown,
-            case when is_promised and not in_doubt and not is_discharged then missing else 0 end as still_owed,
-            case when not is_promised and not in_doubt then missing else 0 end as missed
+            case when is_promised and not may_be_hidden and is_discharged then missing else 0 end as lost,
+            case when may_be_hidden then missing else 0 end as unknown,
+            case when is_promised and not may_be_hidden and not is_discharged then missing else 0 end as still_owed,
+            case when not is_promised and not may_be_hidden then missing else 0 end as missed
         from missed
     ),
     covered as (
@@ -123,7 +123,7 @@ _COVERAGE: Final = """
         from classed
     )"""
 
-COVERED: Final = f"with {_DOUBT}, {_COVERAGE}"
+COVERED: Final = f"with {_SILENCE}, {_COVERAGE}"
 """What begins a query about what became of events, one row each."""
 
 _HISTOGRAM: Final = f"""{_BUCKET} as bucket, count(*) as spans, min(us) as least_us, max(us) as greatest_us,
@@ -161,7 +161,7 @@ COVERAGE: Final = f"""
     from sums order by guarantee nulls first"""
 
 CASTS: Final = f"""
-    with {_DOUBT},
+    with {_SILENCE},
     roles as (
         select *, lead(wall_us) over own as next_us from records where kind = 'role'
         window own as (partition by process order by sequence)
@@ -202,14 +202,14 @@ CASTS: Final = f"""
             coalesce(duplicates, 0) as duplicates, coalesce(reached, 0) as reached,
             greatest(coalesce(case when payload = 'ChangePayload' then others else addressed end, 0),
                      coalesce(reached, 0)) as expected,
-            coalesce(started_us <= doubt_until_us, false) as in_doubt
+            coalesce(started_us <= silent_until_us, false) as may_be_hidden
         from started left join sent using ("cast") left join got using ("cast") left join again using ("cast")
-            left join acting using ("cast") cross join doubt
+            left join acting using ("cast") cross join silence
     ),
     sums as (
         select payload, count(*) as casts, sum(expected) as expected, sum(reached) as reached,
             sum(expected - reached) as missing,
-            sum(case when in_doubt then expected - reached else 0 end) as unknown, sum(transfers) as transfers,
+            sum(case when may_be_hidden then expected - reached else 0 end) as unknown, sum(transfers) as transfers,
             sum(transfers - expected) as excess, sum(duplicates) as duplicates, max(hops) as hops_max,
             max(duration_us) as duration_us_max, count(*) filter (transfers = expected) as without_excess
         from counted group by payload

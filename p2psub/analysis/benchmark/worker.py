@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from p2psub.analysis.benchmark.engines import ANSWERS, AUDITED, Engine, Rows, duckdb_engine, spark_engine
+from p2psub.analysis.benchmark.engines import ANSWERS, AUDITED, QueryEngine, Rows, duckdb_engine, spark_engine
 
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
@@ -48,7 +48,7 @@ def main(engine: str, directory: str, rows: str, threads: str, memory_mib: str) 
     sys.stdout.buffer.write(msgspec.json.encode(Run(engine, start_cpu_s, peak, questions)))
 
 
-def _measured(engine: Engine, name: str) -> Cost:
+def _measured(engine: QueryEngine, name: str) -> Cost:
     began_cpu_s, began_s = cpu_s(engine.pids), time.monotonic()
     answer = engine.ask(name)
     return Cost(cpu_s(engine.pids) - began_cpu_s, time.monotonic() - began_s, _plain(answer))

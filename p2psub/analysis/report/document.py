@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from p2psub.analysis.report.elements import el, markup
 from p2psub.analysis.report.headline import number_of, tiles, verdict
-from p2psub.analysis.report.page import Finding, Grid, Page
+from p2psub.analysis.report.page import Grid, Page, ShownFinding
 from p2psub.analysis.report.plots.cube import draw_cube
 from p2psub.analysis.report.plots.duplicates import draw_duplicates
 from p2psub.analysis.report.plots.latency import draw_latency
@@ -25,10 +25,10 @@ _PAIRS: Final = {
     "ended": "quiet",
     "still owed": "open",
     "missed": "series-4",
-    "unknown": "doubt",
+    "unknown": "unknown",
     "lost": "bad",
 }
-_REACH: Final = {"reached": "good", "unknown": "doubt", "missed": "bad"}
+_REACH: Final = {"reached": "good", "unknown": "unknown", "missed": "bad"}
 
 
 def render(page: Page) -> str:
@@ -87,8 +87,8 @@ def _findings(page: Page) -> Iterable[Element]:
     yield el("div", el("p", note), table, class_="card", id="violations")
 
 
-def _finding(finding: Finding) -> Element:
-    colour = "bad" if finding.verdict == "violated" else "doubt"
+def _finding(finding: ShownFinding) -> Element:
+    colour = "bad" if finding.verdict == "violated" else "unknown"
     return el(
         "tr",
         el("td", finding.invariant, class_="narrow"),

@@ -21,7 +21,7 @@ def verdict(page: Page) -> Element:
     unknown = max(page.unknown, number_of(page.figures, "unknown"))
     if unknown:
         return _said(
-            "doubt",
+            "unknown",
             "No promise was broken, as far as the traces tell",
             f"{_count(unknown, 'answer lies', 'answers lie')} in records that are missing: a killed process takes its "
             "last second of trace along. That is neither lost nor delivered.",
@@ -56,7 +56,7 @@ def tiles(figures: Figures) -> Element:
             "unknown",
             _value(figures.get("unknown")),
             "may lie in missing records",
-            "doubt" if unknown else "",
+            "unknown" if unknown else "",
         ),
         _tile("casts", share_text(figures.get("cast_coverage")), "of the super-nodes that broadcasts were meant for"),
         _tile(

@@ -50,7 +50,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class TermSpan:
     """One super-node's time over one cluster. `ending` says how it ended; empty if it lasted as long as the trace."""
 
     cluster: str
@@ -62,7 +62,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ShownFinding:
     """A promise that was broken, or may have been, with the record that shows it."""
 
     invariant: str
@@ -93,7 +93,7 @@ class Page:
     figures: Mapping[str, object]
     violated: int = 0
     unknown: int = 0
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ShownFinding, ...] = ()
     """The worst first; at most so many as a person reads."""
     pairs: tuple[Slice, ...] = ()
     reach: tuple[Slice, ...] = ()
@@ -102,7 +102,7 @@ class Page:
     duplicates: tuple[NodeDuplicates, ...] = ()
     cells: tuple[Cell, ...] = ()
     cells_left_out: int = 0
-    terms: tuple[Term, ...] = ()
+    terms: tuple[TermSpan, ...] = ()
     terms_left_out: int = 0
     grids: tuple[Grid, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()

@@ -6,7 +6,7 @@ import pytest
 
 from p2psub.bench.content import PRICES, EventLoad, filter_for, prices_of, topics_of
 from p2psub.bench.event_stream import event_bytes
-from p2psub.bench.plan import Owner
+from p2psub.bench.plan import Ownership
 from p2psub.matching.language import parse_filter
 from p2psub.matching.linear import matches
 from p2psub.model.content import PINNED_TOPICS_MAX, pinned_topics
@@ -71,13 +71,13 @@ def test_every_owner_gets_a_topic_of_its_own() -> None:
 
 def test_topics_of_each_can_be_named_by_a_filter() -> None:
     """However many peers there are, subscriptions are stored at their topics."""
-    owners = Owner.EACH.choose(0, range(1, 20))
+    owners = Ownership.EACH.choose(0, range(1, 20))
     topics = [f"quotes/{owner}" for owner in owners]
     assert len(pinned_topics(parse_filter(filter_for(topics)))) == PINNED_TOPICS_MAX
 
 
 def test_one_may_own_all() -> None:
     """The publisher, or the first subscriber."""
-    assert Owner.PUBLISHER.choose("p", ["s", "t"]) == ["p"]
-    assert Owner.SUBSCRIBER.choose("p", ["s", "t"]) == ["s"]
-    assert Owner.EACH.choose("p", ["s"]) == ["p", "s"]
+    assert Ownership.PUBLISHER.choose("p", ["s", "t"]) == ["p"]
+    assert Ownership.SUBSCRIBER.choose("p", ["s", "t"]) == ["s"]
+    assert Ownership.EACH.choose("p", ["s"]) == ["p", "s"]

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.bench.plan import FilteredPlan, LinkPlan, Owner
+from p2psub.bench.plan import FilteredPlan, LinkPlan, Ownership
 from p2psub.bench.report import FilteredReport, FilteredRound, LinkReport, LinkRound, medians, settings_of
 from p2psub.cli.bench_tables import filtered_table, link_table
 from p2psub.model.content import Guarantee
@@ -67,7 +67,7 @@ def test_the_table_says_what_is_compared_with_what() -> None:
 
 def test_a_profiled_run_is_marked(tmp_path: Any) -> None:
     """Its figures are not those of the product."""
-    plan = FilteredPlan(profile=tmp_path, owner=Owner.PUBLISHER)
+    plan = FilteredPlan(profile=tmp_path, owner=Ownership.PUBLISHER)
     report = FilteredReport(
         **dict.fromkeys(FilteredRound.__struct_fields__, 5.0),
         subscribers=8,

@@ -141,12 +141,12 @@ def test_refusal_teaches_the_sender_who_owns_the_half() -> None:
     bench = Bench("0", ("0", "1"))
     cast = bench.start()
     sent(bench.step)
-    heir = at(250)
-    newer = Entry(cluster_at("1"), Prefix("1"), 1, heir, epoch(2, 250), 1)
+    new_super_node = at(250)
+    newer = Entry(cluster_at("1"), Prefix("1"), 1, new_super_node, epoch(2, 250), 1)
     bench.casts.on_custody(ruler_of("1"), Custody(cast, Prefix("1")))
     bench.casts.on_cast_refused(ruler_of("1"), CastRefused(cast, Prefix("1"), (newer,)))
     tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks)
-    assert sent(bench.step) == [(heir, ChangeCast(cast, Prefix("1"), CHANGE, 1))]
+    assert sent(bench.step) == [(new_super_node, ChangeCast(cast, Prefix("1"), CHANGE, 1))]
 
 
 def test_half_without_custody_is_tried_through_another_contact() -> None:

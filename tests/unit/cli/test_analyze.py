@@ -42,7 +42,7 @@ FIGURES: dict[str, Any] = {
     "files_skipped": 1,
     "skipped": [{"file": "/srv/[b]ann[/b].ndjson", "reason": "empty"}],
     "violated": 1,
-    "doubtful": 3,
+    "undecided": 3,
     "violations": [
         {
             "invariant": "S1",
@@ -158,7 +158,7 @@ def test_beyond_the_first_lines_it_says_how_many_there_are() -> None:
 
 def test_people_read_that_nothing_is_broken() -> None:
     """Also of traces without a single cast or delivery."""
-    nothing = {"violated": 0, "doubtful": 0, "violations": [], "unknown": 0, "coverage": None, "hops_max": None}
+    nothing = {"violated": 0, "undecided": 0, "violations": [], "unknown": 0, "coverage": None, "hops_max": None}
     said = printed({**FIGURES, **nothing, "latency_ms": {"p50": None, "p99": None, "max": None}})
     assert "no promise was broken" in said
     assert "violated" not in said

@@ -69,7 +69,7 @@ class FakeFollower:
 def _pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeSession.is_stopped = False
     monkeypatch.setattr("p2psub.analysis.session.open_session", lambda *_, **__: FakeSession())
-    monkeypatch.setattr("p2psub.analysis.following.Follower", FakeFollower)
+    monkeypatch.setattr("p2psub.analysis.follower.Follower", FakeFollower)
 
 
 def follow(*options: str) -> Result:

@@ -55,7 +55,7 @@ def test_a_failed_audit_of_the_traces_is_a_failure() -> None:
 
 def test_people_read_what_is_unknown_and_where_the_report_is() -> None:
     """In the same table, in a line each."""
-    counted = {"violated": 0, "unknown": 2, "doubtful": 3, "delivered": 1550, "matched": 1553, "lost": 0}
+    counted = {"violated": 0, "unknown": 2, "undecided": 3, "delivered": 1550, "matched": 1553, "lost": 0}
     analysis = {**counted, "report": "/x/report.html"}
     paper = io.StringIO()
     Console(file=paper, width=120).print(report_table(msgspec.structs.replace(SOUND, analysis=analysis)))

@@ -78,7 +78,7 @@ class Machine:
 
     def _write(self, writes: list[Write]) -> None:
         for write in writes:
-            room = self.disk.setdefault(write.room, {})
+            room = self.disk.setdefault(write.namespace, {})
             if write.value is None:
                 room.pop(write.name, None)
             else:

@@ -305,7 +305,7 @@ def test_super_node_says_back_what_the_other_does_not_know() -> None:
 def written(seated: Seat) -> list[tuple[object, ...]]:
     """Names of the directory's rows that were written since the last look."""
     persisted = [effect for effect in seated.step.close() if isinstance(effect, Persist)]
-    return [write.name for effect in persisted for write in effect.writes if write.room == DIRECTORY_NAMESPACE]
+    return [write.name for effect in persisted for write in effect.writes if write.namespace == DIRECTORY_NAMESPACE]
 
 
 def test_news_of_the_cube_are_durable_and_sizes_are_no_news() -> None:

@@ -14,7 +14,7 @@ LEASE_US = CONFIG.cluster.lease_ticks * TICK_US
 MINE, NOT_MINE = key_of_topic(topic_in(32, 64)), key_of_topic(topic_in(64, 128))
 
 
-def tenure_of(table: Table | None, place: int = 64) -> ArcLease:
+def arc_lease_of(table: Table | None, place: int = 64) -> ArcLease:
     """A member's arc lease, with a lease that was asked for at 0 if it has a table."""
     arc_lease = ArcLease(step_at(place), CONFIG.cluster, TICK_US)
     if table is not None:
@@ -25,7 +25,7 @@ def tenure_of(table: Table | None, place: int = 64) -> ArcLease:
 
 def test_member_serves_exactly_its_arc() -> None:
     """From the member before it, not included, to itself, included."""
-    arc_lease = tenure_of(table_of(32, 64, 128))
+    arc_lease = arc_lease_of(table_of(32, 64, 128))
     assert arc_lease.serves(MINE)
     assert not arc_lease.serves(NOT_MINE)
     assert arc_lease.owner_of(NOT_MINE) == at(128)
@@ -33,7 +33,7 @@ def test_member_serves_exactly_its_arc() -> None:
 
 def test_lease_runs_from_when_it_was_asked_for() -> None:
     """However late the answer comes: so its end comes first at the member."""
-    arc_lease = tenure_of(None)
+    arc_lease = arc_lease_of(None)
     arc_lease.adopt(table_of(32, 64))
     arc_lease._step.now = Micros(3 * TICK_US)
     arc_lease.renew(Micros(TICK_US), None)
@@ -46,7 +46,7 @@ def test_lease_runs_from_when_it_was_asked_for() -> None:
 
 def test_late_answer_does_not_shorten_a_lease() -> None:
     """Answers may overtake each other."""
-    arc_lease = tenure_of(table_of(32, 64))
+    arc_lease = arc_lease_of(table_of(32, 64))
     arc_lease.renew(Micros(10), None)
     arc_lease.renew(Micros(5), None)
     arc_lease._step.now = Micros(LEASE_US + 9)
@@ -55,7 +55,7 @@ def test_late_answer_does_not_shorten_a_lease() -> None:
 
 def test_without_a_table_nothing_is_served() -> None:
     """Nor under a table that does not name us."""
-    lonely, stranger = tenure_of(None), tenure_of(table_of(32, 128))
+    lonely, stranger = arc_lease_of(None), arc_lease_of(table_of(32, 128))
     assert not lonely.is_running
     assert not stranger.is_running
     assert not stranger.is_mine(MINE)
@@ -64,7 +64,7 @@ def test_without_a_table_nothing_is_served() -> None:
 
 def test_giving_up_ends_the_lease_at_once() -> None:
     """Two terms met: until one of them grants anew, nothing is served."""
-    arc_lease = tenure_of(table_of(32, 64))
+    arc_lease = arc_lease_of(table_of(32, 64))
     arc_lease.give_up()
     assert not arc_lease.serves(MINE)
     arc_lease.renew(Micros(1), None)
@@ -78,4 +78,4 @@ def test_giving_up_ends_the_lease_at_once() -> None:
 def test_required_copies_follow_the_members_seen_lately(members: int, seen: int, required: int) -> None:
     """min(3, seen): who was cut off still counts. A majority goes on with what it has."""
     table = table_of(*range(64, 64 + members), seen=seen)
-    assert tenure_of(table).required_copies(3) == required
+    assert arc_lease_of(table).required_copies(3) == required

@@ -37,23 +37,23 @@ TABLE = table_of(64, 128)
 NEXT = table_of(32, 64, 128, n=2)
 TOPIC = topic_in(32, 64)
 """A topic of the member at 64, under both tables."""
-REIGN = epoch(1, 1)
+EPOCH = epoch(1, 1)
 
 
 def store(cores: Cores, change: Change, under_way: TableVersion | None = None) -> None:
     """The super-node asks the owner to store a change."""
-    cores.owner.on_store_change(at(1), StoreChange(CLUSTER, REIGN, change, under_way))
+    cores.owner.on_store_change(at(1), StoreChange(CLUSTER, EPOCH, change, under_way))
 
 
 def transfer(change: Change | None, *, attempt: int = 1, part: int = 0, parts: int = 1, n: int = 2) -> IndexTransfer:
     """A part of the index of the member at 64 for a table to come, in which 32 has joined before it."""
     changes = () if change is None else (change,)
-    return IndexTransfer(CLUSTER, TableVersion(REIGN, n), node_at(32), attempt, part, parts, changes)
+    return IndexTransfer(CLUSTER, TableVersion(EPOCH, n), node_at(32), attempt, part, parts, changes)
 
 
 def confirmation(change: Change, *, granted: bool = True, retained: int = 0) -> ChangeStored:
     """What the owner says when it has stored a change."""
-    return ChangeStored(CLUSTER, REIGN, change.number, granted, retained)
+    return ChangeStored(CLUSTER, EPOCH, change.number, granted, retained)
 
 
 def matched(cores: Cores, event: Event) -> list[int]:
@@ -134,7 +134,7 @@ def test_parts_of_different_attempts_do_not_mix() -> None:
     cores.owner.match_index.on_index_transfer(at(1), transfer(other, attempt=1, part=1, parts=2))
     assert sent(cores.step) == []
     cores.owner.match_index.on_index_transfer(at(1), transfer(one, attempt=2, part=0, parts=2))
-    assert sent(cores.step) == [(at(1), IndexStored(CLUSTER, TableVersion(REIGN, 2)))]
+    assert sent(cores.step) == [(at(1), IndexStored(CLUSTER, TableVersion(EPOCH, 2)))]
 
 
 def test_table_without_its_index_is_not_obeyed() -> None:
@@ -216,7 +216,7 @@ def test_new_table_is_reported_only_when_empty_leases_given_under_the_old_one_ar
     obeyed.append(cores.owner.match_index.obeyed)
     cores.step.now = CONFIG.pubsub.empty_lease_us
     obeyed.append(cores.owner.match_index.obeyed)
-    assert obeyed == [TableVersion(REIGN, 1), None, TableVersion(REIGN, 2)]
+    assert obeyed == [TableVersion(EPOCH, 1), None, TableVersion(EPOCH, 2)]
 
 
 class RefuseAll:

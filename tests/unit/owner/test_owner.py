@@ -270,20 +270,20 @@ def test_new_owner_pays_once_enough_members_hold_the_owed_event_again() -> None:
     """An owner died: its successor got the owed event as a copy, and takes over the debt with it."""
     cores, event = stored(THERE)
     (owed_event,) = [held.owed_event for held in cores.owner.owed_events.held.values()]
-    heir = member_at(64, TABLE)
-    tick(heir.step, heir.owner.owed_events.tick)
-    heir.owner.on_store_copy(at(32), StoreCopy(CLUSTER, (owed_event,)))
-    make_durable(heir.step)
-    tick(heir.step, heir.owner.tick, 20)
-    assert sent_of(heir.step, Route) == [], "not the owner yet"
-    give_index(heir, table_of(64, 96, 128, n=2, seen=4))
-    tick(heir.step, heir.owner.owed_events.tick)
-    assert [to for to, _ in sent_of(heir.step, StoreCopy)] == [at(96), at(128)]
-    confirm(heir, event, 96)
-    assert sent_of(heir.step, Route) == []
-    confirm(heir, event, 128)
+    new_owner = member_at(64, TABLE)
+    tick(new_owner.step, new_owner.owner.owed_events.tick)
+    new_owner.owner.on_store_copy(at(32), StoreCopy(CLUSTER, (owed_event,)))
+    make_durable(new_owner.step)
+    tick(new_owner.step, new_owner.owner.tick, 20)
+    assert sent_of(new_owner.step, Route) == [], "not the owner yet"
+    give_index(new_owner, table_of(64, 96, 128, n=2, seen=4))
+    tick(new_owner.step, new_owner.owner.owed_events.tick)
+    assert [to for to, _ in sent_of(new_owner.step, StoreCopy)] == [at(96), at(128)]
+    confirm(new_owner, event, 96)
+    assert sent_of(new_owner.step, Route) == []
+    confirm(new_owner, event, 128)
     # No acknowledgement: nobody asked this owner.
-    ((to, route),) = sent(heir.step)
+    ((to, route),) = sent(new_owner.step)
     assert isinstance(route, Route)
     assert (to, route.owed) == (at(1), (Obligation(THERE.id, ELSEWHERE),))
 

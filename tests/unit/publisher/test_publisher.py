@@ -22,7 +22,7 @@ from p2psub.publisher.publisher import Publisher
 from tests.unit.bench import CLUSTER, CONFIG, TICK_US, at, effects_of, node_at, records_of, sent, sent_of, tick
 from tests.unit.overlay.rings import Exchange
 
-OWNER, HEIR = at(64), at(128)
+OWNER, NEW_OWNER = at(64), at(128)
 ONCE, FREE = Guarantee.EFFECTIVELY_ONCE, Guarantee.AT_MOST_ONCE
 
 
@@ -118,8 +118,8 @@ def test_table_saves_the_first_look_up_and_the_ring_corrects_the_table() -> None
     publisher.publish()
     assert sent(publisher.step) == [sent_event(OWNER)]
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
-    publisher.find(HEIR)
-    assert sent(publisher.step) == [sent_event(HEIR, age_us=CONFIG.pubsub.retry_ticks * TICK_US)]
+    publisher.find(NEW_OWNER)
+    assert sent(publisher.step) == [sent_event(NEW_OWNER, age_us=CONFIG.pubsub.retry_ticks * TICK_US)]
 
 
 def test_application_is_answered_by_the_acknowledgement_and_only_once() -> None:
@@ -143,8 +143,8 @@ def test_unacknowledged_event_is_sent_again_under_its_id_with_its_age() -> None:
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks - 1)
     assert sent(publisher.step) == []
     tick(publisher.step, publisher.core.tick)
-    publisher.find(HEIR)
-    assert sent(publisher.step) == [sent_event(HEIR, age_us=CONFIG.pubsub.retry_ticks * TICK_US)]
+    publisher.find(NEW_OWNER)
+    assert sent(publisher.step) == [sent_event(NEW_OWNER, age_us=CONFIG.pubsub.retry_ticks * TICK_US)]
     acknowledge(publisher)
     tick(publisher.step, publisher.core.tick, 20)
     assert sent(publisher.step) == []
@@ -156,9 +156,9 @@ def test_wrong_address_leads_to_the_right_one() -> None:
     publisher.publish()
     publisher.find(OWNER)
     sent(publisher.step)
-    publisher.core.on_not_owner(OWNER, NotOwner(event().id, HEIR))
-    assert sent(publisher.step) == [sent_event(HEIR)]
-    publisher.core.on_not_owner(HEIR, NotOwner(event().id, None))
+    publisher.core.on_not_owner(OWNER, NotOwner(event().id, NEW_OWNER))
+    assert sent(publisher.step) == [sent_event(NEW_OWNER)]
+    publisher.core.on_not_owner(NEW_OWNER, NotOwner(event().id, None))
     assert sent(publisher.step) == []
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
     assert len(sent_of(publisher.step, Lookup)) == 1
@@ -166,12 +166,12 @@ def test_wrong_address_leads_to_the_right_one() -> None:
 
 
 def send_in_circles(publisher: PublishingPeer) -> list[Contact]:
-    """Owner and heir each name the other for every publish; whom the publisher tried before it gave up."""
+    """Owner and new owner each name the other for every publish; whom the publisher tried before it gave up."""
     tried: list[Contact] = []
     for _ in range(20):
         for to, _ in sent_of(publisher.step, Publish):
             tried.append(to)
-            publisher.core.on_not_owner(to, NotOwner(event().id, HEIR if to == OWNER else OWNER))
+            publisher.core.on_not_owner(to, NotOwner(event().id, NEW_OWNER if to == OWNER else OWNER))
     return tried
 
 
@@ -180,10 +180,10 @@ def test_two_members_that_redirect_to_each_other_cause_three_resends_at_most() -
     publisher = PublishingPeer()
     publisher.publish()
     publisher.find(OWNER)
-    assert send_in_circles(publisher) == [OWNER, HEIR, OWNER, HEIR]
+    assert send_in_circles(publisher) == [OWNER, NEW_OWNER, OWNER, NEW_OWNER]
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
-    publisher.find(HEIR)
-    assert send_in_circles(publisher) == [HEIR, OWNER, HEIR, OWNER]
+    publisher.find(NEW_OWNER)
+    assert send_in_circles(publisher) == [NEW_OWNER, OWNER, NEW_OWNER, OWNER]
     assert publisher.outbox == 1, "it is still ours"
 
 

@@ -107,14 +107,14 @@ class Told:
 @settings(max_examples=10)
 @given(st.lists(ROWS, min_size=1, max_size=40))
 def test_every_row_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, writes: list[Write]) -> None:
-    """In all rooms names and values come back with their types, sets, dates and infinities among them."""
+    """In all namespaces names and values come back with their types, sets, dates and infinities among them."""
     path = tmp_path_factory.mktemp("store") / "node.sqlite"
     trio.run(write_all, path, *writes)
     with closing(Store.open(path)) as store:
         disk = store.load()
         assert store.damaged == ()
-    rows = {(write.room, write.name): write.value for write in writes}
-    assert {(room, name): exact(value) for room, rows in disk.items() for name, value in rows.items()} == {
+    rows = {(write.namespace, write.name): write.value for write in writes}
+    assert {(namespace, name): exact(value) for namespace, rows in disk.items() for name, value in rows.items()} == {
         place: exact(value) for place, value in rows.items()
     }
 
@@ -356,13 +356,13 @@ async def test_giving_up_on_a_full_disk_keeps_what_was_put(path: Path) -> None:
 
 
 async def test_damaged_rows_are_set_aside(path: Path) -> None:
-    """A changed value, a name that is none of ours and an unknown room are kept apart, counted, and block nothing."""
+    """A changed value, an unknown name and an unknown namespace are kept apart, counted, and block nothing."""
     with closing(Store.open(path)) as store:
         put_changes(store, 1, 5)
         await store.drain()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE row SET value = x'00' || value WHERE number = 2")
-        connection.execute("UPDATE row SET room = 'attic' WHERE number = 3")
+        connection.execute("UPDATE row SET namespace = 'attic' WHERE number = 3")
         connection.execute("UPDATE row SET name = NULL WHERE number = 4")
     with closing(Store.open(path)) as store:
         assert [name.n for name in names_in(store)] == [1, 5]

@@ -1,4 +1,4 @@
-"""An application takes items when it likes, one by one or all that wait, and the node hears how many it took."""
+"""An application takes items when it likes, one by one or all that wait, and the node hears how many it consumed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Channel:
             self.subscription.put(note(topic))
 
     @property
-    def took(self) -> list[int]:
+    def consumed(self) -> list[int]:
         return [command.count for command in self.told]
 
 
@@ -126,7 +126,7 @@ async def test_an_item_is_not_lost_with_who_waited_for_it(nursery: trio.Nursery)
     channel.put("a")
     await trio.testing.wait_all_tasks_blocked()
     assert await channel.subscription.take() == note("a")
-    assert channel.took == [1]
+    assert channel.consumed == [1]
 
 
 async def test_the_node_hears_what_was_taken_when_the_channel_is_empty() -> None:
@@ -135,7 +135,7 @@ async def test_the_node_hears_what_was_taken_when_the_channel_is_empty() -> None
     channel.put(*"abcdef")
     for expected in ([], [], [3], [3], [3], [3, 3]):
         await channel.subscription.take()
-        assert channel.took == expected
+        assert channel.consumed == expected
 
 
 async def test_only_events_take_room() -> None:
@@ -145,10 +145,10 @@ async def test_only_events_take_room() -> None:
     channel.subscription.put(STABLE)
     channel.put("a")
     await channel.subscription.take_all()
-    assert channel.took == [1]
+    assert channel.consumed == [1]
     channel.subscription.put(GAP)
     await channel.subscription.take()
-    assert channel.took == [1]
+    assert channel.consumed == [1]
 
 
 @pytest.mark.parametrize("window", [1, 2, 3, 7, 1024])
@@ -159,7 +159,7 @@ async def test_all_that_was_taken_is_told(window: int) -> None:
         channel.put(*["a"] * room)
         for _ in range(room):
             await channel.subscription.take()
-        assert sum(channel.took) == room
+        assert sum(channel.consumed) == room
         channel.told.clear()
 
 

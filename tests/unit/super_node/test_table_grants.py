@@ -33,7 +33,7 @@ from tests.unit.bench import (
     topic_in,
 )
 
-REIGN = epoch(1, 1)
+EPOCH = epoch(1, 1)
 
 
 def grants_of(*members: int, records: list[Subscription] | None = None, batch: int = 256) -> TableGrants:
@@ -46,12 +46,12 @@ def grants_of(*members: int, records: list[Subscription] | None = None, batch: i
     for n, record in enumerate(records or [], 1):
         changes.add(change_of(record, n))
     cube = CubeConfig(batch_changes_max=batch)
-    return TableGrants(step, CONFIG.cluster, cube, TICK_US, roster, changes, CLUSTER, REIGN)
+    return TableGrants(step, CONFIG.cluster, cube, TICK_US, roster, changes, CLUSTER, EPOCH)
 
 
 def hold(grants: TableGrants, *places: int, n: int = 1) -> bool:
     """Members say that they hold their index for a table; whether that brought it into force."""
-    held = IndexStored(CLUSTER, TableVersion(REIGN, n))
+    held = IndexStored(CLUSTER, TableVersion(EPOCH, n))
     return True in [grants.on_index_stored(at(place), held) for place in places]
 
 
@@ -86,7 +86,7 @@ def test_table_comes_into_force_when_the_last_member_holds_its_index() -> None:
     grants = grants_of(64, 128)
     grants.step.tick += 1
     assert not grants.tick()
-    version = TableVersion(REIGN, 1)
+    version = TableVersion(EPOCH, 1)
     assert sent(grants.step) == [
         (at(64), IndexTransfer(CLUSTER, version, node_at(1), 1, 0, 1, ())),
         (at(128), IndexTransfer(CLUSTER, version, node_at(64), 1, 0, 1, ())),
@@ -136,7 +136,7 @@ def test_unheard_members_get_their_index_again_and_the_others_do_not() -> None:
     tick(grants.step, grants.tick, 3)
     assert sent(grants.step) == []
     tick(grants.step, grants.tick)
-    again = IndexTransfer(CLUSTER, TableVersion(REIGN, 1), node_at(64), 2, 0, 1, ())
+    again = IndexTransfer(CLUSTER, TableVersion(EPOCH, 1), node_at(64), 2, 0, 1, ())
     assert sent(grants.step) == [(at(128), again)]
 
 
@@ -159,9 +159,9 @@ def test_old_owner_confirms_until_it_obeys_the_new_table() -> None:
     grants.tick()
     assert hold(grants, 64, 128, n=2)
     assert confirmers(grants, key_in(1, 64)) == {64, 128}
-    grants.roster.note(*report_of(128, table=TableVersion(REIGN, 1)))
+    grants.roster.note(*report_of(128, table=TableVersion(EPOCH, 1)))
     assert confirmers(grants, key_in(1, 64)) == {64, 128}
-    grants.roster.note(*report_of(128, table=TableVersion(REIGN, 2)))
+    grants.roster.note(*report_of(128, table=TableVersion(EPOCH, 2)))
     assert confirmers(grants, key_in(1, 64)) == {64}
 
 
@@ -187,7 +187,7 @@ def test_restarted_member_is_entitled_to_nothing_until_it_has_its_index_again() 
     assert not grants.is_entitled(node_at(64), 2)
     grants.step.tick += 1
     grants.tick()
-    transfer = IndexTransfer(CLUSTER, TableVersion(REIGN, 2), node_at(1), 1, 0, 1, ())
+    transfer = IndexTransfer(CLUSTER, TableVersion(EPOCH, 2), node_at(1), 1, 0, 1, ())
     assert sent(grants.step) == [(at(64), transfer)]
     assert hold(grants, 64, n=2)
     assert grants.is_entitled(node_at(64), 2)
@@ -221,7 +221,7 @@ def test_word_on_an_overtaken_table_does_not_count() -> None:
 def test_whole_change_set_is_claimed_only_if_every_owner_got_its_index_anew() -> None:
     """Whoever kept its old index may lack changes that are not settled yet."""
     record = subscription_of(on_topic(topic_in(1, 64)))
-    log = LogId(CLUSTER, REIGN)
+    log = LogId(CLUSTER, EPOCH)
     first = in_force(64, records=[record])
     assert first.vector == {log: 1}
     first.changes.add(change_of(subscription_of(on_topic("x"), 2), 2))

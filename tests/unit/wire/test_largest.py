@@ -74,8 +74,8 @@ RECORD = Subscription(SUBS[0], BIG, DeclarationState.ACTIVE, NAME, WANTED)
 CHANGE = Change(ChangeNumber(VECTOR[0][0], BIG), RECORD)
 CHANGES = (CHANGE,)
 """What one message carries of the heaviest filters: the sender counts bytes, see `batches_of`."""
-DEED_ID = pubsub.OwedEventId(TIMED.event.id, bytes(8))
-DEED = pubsub.OwedEvent(DEED_ID, TIMED, OWED, MATCHES, VECTOR, contact(1))
+OWED_EVENT_ID = pubsub.OwedEventId(TIMED.event.id, bytes(8))
+OWED_EVENT = pubsub.OwedEvent(OWED_EVENT_ID, TIMED, OWED, MATCHES, VECTOR, contact(1))
 
 SMALLER = Event(TIMED.event.id, "t" * 1024, {"a": "x" * (PARCEL_BYTES_MAX - 2048)})
 SIGNATURE = Signature(bytes(SIGNATURE_BYTES), bytes(CERTIFICATE_BYTES_MAX))
@@ -105,9 +105,9 @@ LARGEST: list[Message] = [
     pubsub.Declare(RECORD),
     pubsub.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS),
     pubsub.Publish(TIMED),
-    pubsub.StoreCopy(NAME, (DEED,)),
-    pubsub.CopyStored(NAME, (DEED_ID,) * 64),
-    pubsub.Discharged(NAME, (DEED_ID,) * 4096),
+    pubsub.StoreCopy(NAME, (OWED_EVENT,)),
+    pubsub.CopyStored(NAME, (OWED_EVENT_ID,) * 64),
+    pubsub.Discharged(NAME, (OWED_EVENT_ID,) * 4096),
     pubsub.MatchRequest(NAME, 1, TIMED.event),
     pubsub.MatchResponse(NAME, 1, TIMED.event.id, OWED, VECTOR, False),
     pubsub.Route(BIG, TIMED, OWED, MISSED),

@@ -54,7 +54,7 @@ def _bars(one: Slice, along: Scale, up: Scale, colours: Mapping[str, str]) -> It
             continue
         top, bottom = up.at(floor + count), up.at(floor)
         # What is wrong must be seen, however little it is.
-        height = max(bottom - top, 2.0 if colour in ("bad", "doubt") else 0.0)
+        height = max(bottom - top, 2.0 if colour in ("bad", "unknown") else 0.0)
         width = max(right - left - _GAP_PX, 0.5)
         yield hint(el("rect", x=left, y=bottom - height, width=width, height=height, class_=colour), said)
         floor += count

@@ -7,7 +7,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from p2psub.analysis.report.elements import el
-from p2psub.analysis.report.page import Term
+from p2psub.analysis.report.page import TermSpan
 from p2psub.analysis.report.plots.canvas import (
     RIGHT,
     TOP,
@@ -32,11 +32,11 @@ _LEFT = 110.0
 _ROW_PX = 26.0
 
 
-def draw_terms(terms: Sequence[Term], left_out: int = 0) -> Element:
+def draw_terms(terms: Sequence[TermSpan], left_out: int = 0) -> Element:
     """A line of bars per cluster; those with most changes first, if not all can be shown. Terms may be `left_out`."""
     if not terms:
         return nothing(_TITLE, "The traces tell of no term.")
-    clusters: dict[str, list[Term]] = {}
+    clusters: dict[str, list[TermSpan]] = {}
     for term in sorted(terms, key=lambda one: (one.begin_us, one.epoch)):
         clusters.setdefault(term.cluster, []).append(term)
     busiest = sorted(clusters, key=lambda name: (-len(clusters[name]), name))[:CLUSTERS_SHOWN]
@@ -55,7 +55,7 @@ def draw_terms(terms: Sequence[Term], left_out: int = 0) -> Element:
     return figure(_TITLE, note, canvas(_TITLE, bottom + 28, *shapes))
 
 
-def _bars(terms: Sequence[Term], along: Scale, top: float) -> list[Element]:
+def _bars(terms: Sequence[TermSpan], along: Scale, top: float) -> list[Element]:
     shapes: list[Element] = []
     colours: dict[str, int] = {}
     for term in terms:
@@ -74,7 +74,7 @@ def _bars(terms: Sequence[Term], along: Scale, top: float) -> list[Element]:
     return shapes
 
 
-def _is_beside_a_longer(term: Term, terms: Sequence[Term]) -> bool:
+def _is_beside_a_longer(term: TermSpan, terms: Sequence[TermSpan]) -> bool:
     """Whether another, longer one of the cluster overlaps it."""
     span_us = term.end_us - term.begin_us
     return any(

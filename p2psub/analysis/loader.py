@@ -3,7 +3,7 @@
 A segment in which one line is no record is left out whole, and named: half of it would be a trace with holes that no
 sequence number explains. What it held then shows as missing records of its process, never as a figure.
 
-Names stay names here (base64, as in the segments); `numbering` replaces them.
+Names stay names here (base64, as in the segments); `numbers` replaces them.
 """
 
 from __future__ import annotations

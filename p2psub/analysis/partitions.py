@@ -29,55 +29,55 @@ PASSING_BEATS: Final = 3
 """As long may a directory be ahead of a super-node that gives its cluster up itself."""
 
 
-class Parting(NamedTuple):
+class Partition(NamedTuple):
     """The overlay may be in parts from the first instant on, and is whole again at the second."""
 
     from_us: int
     until_us: int
 
 
-def partings(tables: Tables, settings: Settings) -> list[Parting]:
+def partitions(tables: Tables, settings: Settings) -> list[Partition]:
     """All of them in order, none touching another. Collected: terms and clusters that are given up are few."""
     found = [*_of_terms(tables, settings), *_of_directories(tables, settings)]
-    apart: list[Parting] = []
-    for parting in sorted(found):
-        if apart and parting.from_us <= apart[-1].until_us:
-            apart[-1] = Parting(apart[-1].from_us, max(apart[-1].until_us, parting.until_us))
+    united: list[Partition] = []
+    for partition in sorted(found):
+        if united and partition.from_us <= united[-1].until_us:
+            united[-1] = Partition(united[-1].from_us, max(united[-1].until_us, partition.until_us))
         else:
-            apart.append(parting)
-    return apart
+            united.append(partition)
+    return united
 
 
-def whole_again(apart: list[Parting], at_us: int) -> int:
+def whole_again(partitions: list[Partition], at_us: int) -> int:
     """From when on something said at an instant holds for the whole overlay: at once, or when it is in one part."""
-    return next((until_us for from_us, until_us in apart if from_us <= at_us < until_us), at_us)
+    return next((until_us for from_us, until_us in partitions if from_us <= at_us < until_us), at_us)
 
 
-def with_whole_again(frame: DataFrame, apart: list[Parting], at_us: Column) -> DataFrame:
+def with_whole_again(frame: DataFrame, partitions: list[Partition], at_us: Column) -> DataFrame:
     """The same as a column `whole_again_us`, which is empty where the overlay was whole."""
-    if not apart:
+    if not partitions:
         return frame.withColumn("whole_again_us", F.lit(None).cast("long"))
-    spans = frame.sparkSession.createDataFrame(apart, "_from_us long, whole_again_us long")
+    spans = frame.sparkSession.createDataFrame(partitions, "_from_us long, whole_again_us long")
     is_inside = (F.col("_from_us") <= at_us) & (at_us < F.col("whole_again_us"))
     return frame.join(F.broadcast(spans), is_inside, "left").drop("_from_us")
 
 
-def _of_terms(tables: Tables, settings: Settings) -> list[Parting]:
+def _of_terms(tables: Tables, settings: Settings) -> list[Partition]:
     spans: dict[str, list[tuple[int, int]]] = {}
     for row in terms(tables).collect():
         spans.setdefault(row.cluster, []).append((row.began_us, row.ended_us))
-    found: list[Parting] = []
+    found: list[Partition] = []
     for several in spans.values():
         until_us = 0
         for began_us, ended_us in sorted(several):
             if began_us < min(until_us, ended_us):
                 mended_us = min(until_us, ended_us) + settings.beats(MENDING_BEATS)
-                found.append(Parting(began_us - settings.beats(NOTICING_BEATS), mended_us))
+                found.append(Partition(began_us - settings.beats(NOTICING_BEATS), mended_us))
             until_us = max(until_us, ended_us)
     return found
 
 
-def _of_directories(tables: Tables, settings: Settings) -> list[Parting]:
+def _of_directories(tables: Tables, settings: Settings) -> list[Partition]:
     told = tables.of(Kind.DIRECTORY).join(F.broadcast(tables.processes.select("process", "last_us")), "process")
     own = Window.partitionBy("process", "cluster").orderBy("sequence")
     told = told.withColumn("next_us", F.coalesce(F.lead("wall_us").over(own), F.col("last_us")))
@@ -88,4 +88,4 @@ def _of_directories(tables: Tables, settings: Settings) -> list[Parting]:
     both = both.where(F.col("until_us") - F.col("from_us") > settings.beats(PASSING_BEATS)).distinct()
     earlier_us = settings.beats(GIVING_UP_BEATS + NOTICING_BEATS)
     mending_us = settings.beats(MENDING_BEATS)
-    return [Parting(row.from_us - earlier_us, row.until_us + mending_us) for row in both.collect()]
+    return [Partition(row.from_us - earlier_us, row.until_us + mending_us) for row in both.collect()]

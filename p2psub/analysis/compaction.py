@@ -4,7 +4,7 @@
     processes/, nodes/   who is meant by the numbers
     p2psub-tables.json   that it is complete, and what it was made from
 
-Written under a dot name and renamed at the end: a crash leaves no half result. Work and room are linear in the rows,
+Written under a dot name and renamed at the end: a crash leaves no half result. Work and space are linear in the rows,
 and nothing but one line per file and per process comes to the driver.
 """
 
@@ -22,12 +22,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from p2psub.analysis.loading import Judged, is_overlapping, judge, path_of, read_segments, without
-from p2psub.analysis.numbering import Unread, number_names, numbered, restored, short_of
+from p2psub.analysis.loader import Judged, is_overlapping, judge, path_of, read_segments, without
+from p2psub.analysis.numbers import Unread, number_names, numbered, restored, short_of
+from p2psub.analysis.progress import OnProgress, no_progress
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import MARK, NoTraces, Skipped, Sources, find_sources, told, unread_starts
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.telling import Tell, tell_nobody
 from p2psub.errors import ConfigError
 from p2psub.model.records import SCHEMA_VERSION, Kind
 
@@ -61,7 +61,9 @@ class _Mark(msgspec.Struct):
     skipped: list[tuple[str, str]]
 
 
-def compact(spark: SparkSession, directories: Iterable[Path], out: Path, tell: Tell = tell_nobody) -> Compacted:
+def compact(
+    spark: SparkSession, directories: Iterable[Path], out: Path, progress: OnProgress = no_progress
+) -> Compacted:
     """Make tables in `out` of all traces below the directories, compacted ones too. An older `out` is replaced."""
     check_out(out)
     out = out.resolve()
@@ -72,7 +74,7 @@ def compact(spark: SparkSession, directories: Iterable[Path], out: Path, tell: T
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
-        mark = _write(spark, sources, draft, tell)
+        mark = _write(spark, sources, draft, progress)
         (draft / MARK).write_bytes(msgspec.json.format(msgspec.json.encode(mark), indent=1))
         _put_in_place(draft, out)
     finally:
@@ -108,14 +110,14 @@ def is_compacted(path: Path) -> bool:
     return (path / MARK).is_file()
 
 
-def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _Mark:
+def _write(spark: SparkSession, sources: Sources, draft: Path, progress: OnProgress) -> _Mark:
     parts, judged = [], Judged()
     if sources.segments:
         staged = str(draft / ".staged")
-        tell("reading segments", 0, _STEPS)
+        progress("reading segments", 0, _STEPS)
         # JSON is read once; everything after that reads columns.
         _read_those_there(spark, sources.segments).write.parquet(staged)
-        tell("judging files", 1, _STEPS)
+        progress("judging files", 1, _STEPS)
         judged = _with_gone(judge(spark.read.parquet(staged)), sources.segments)
         parts.append(without(spark.read.parquet(staged), judged.left_out).drop("file", "bad"))
     older = [open_compacted(spark, path) for path in sources.compacted]
@@ -124,7 +126,7 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _M
     if not count:
         raise NoTraces(f"no segment is sound:{told(judged.refused)}", "read the traces of other peers, or older copies")
     rows = reduce(DataFrame.unionByName, parts)
-    tell("numbering names", 2, _STEPS)
+    progress("numbering names", 2, _STEPS)
     skipped = [*sources.skipped, *judged.refused, *(one for compacted in older for one in compacted.skipped)]
     unread = unread_starts(skipped)
     names = _written(number_names(rows, unread).coalesce(1), draft / ".names")
@@ -133,7 +135,7 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, tell: Tell) -> _M
     may_repeat = is_overlapping(judged.taken) or len(parts) > 1
     if may_repeat:
         records = records.dropDuplicates(["process", "sequence"])
-    tell("sorting records", 3, _STEPS)
+    progress("sorting records", 3, _STEPS)
     _sorted(records, count).write.partitionBy("kind").parquet(str(draft / "records"))
     written = spark.read.schema(RECORDS).parquet(str(draft / "records"))
     processes_of(written, names, unread).coalesce(1).write.parquet(str(draft / "processes"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Tell = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Is told what is under way or has come, how much is done, and how much there is in all."""
 
 
-def tell_nobody(_what: str, _done: int, _total: int) -> None:
+def no_progress(_what: str, _done: int, _total: int) -> None:
     """For who does not want to know."""

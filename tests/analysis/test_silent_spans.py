@@ -12,25 +12,25 @@ from p2psub.analysis.answers.coverage import coverage
 from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import losses
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.doubts import ALWAYS_US, NEVER_US, Doubts, Span
+from p2psub.analysis.silent_spans import ALWAYS_US, NEVER_US, SilentSpan, SilentSpans
 from p2psub.analysis.tables import Tables
 from p2psub.model.ids import EventId
-from tests.analysis.planting import BEGIN_US, Planting, Process
+from tests.analysis.planted_trace import BEGIN_US, PlantedTrace, Process
 from tests.analysis.rows import Numbers
 
-Spoil = Callable[[Planting, Process], None]
+Spoil = Callable[[PlantedTrace, Process], None]
 """What becomes of Bob's trace."""
 EDGE_MS = 100
 """When everything that he may have said is said, unless it is never."""
 
 
-def closed(_: Planting, bob: Process) -> None:
+def closed(_: PlantedTrace, bob: Process) -> None:
     """Nothing is missing: a record that was not made is not there."""
     bob.drop("ended", at_ms=EDGE_MS)
     bob.close(at_ms=900)
 
 
-def killed(trace: Planting, bob: Process) -> None:
+def killed(trace: PlantedTrace, bob: Process) -> None:
     """He wrote his last record long before, was killed, and had entered his ring again at the edge."""
     bob.drop("ended", at_ms=30)
     again = trace.process("bob", 2, at_ms=EDGE_MS - 40)
@@ -38,18 +38,18 @@ def killed(trace: Planting, bob: Process) -> None:
     again.close(at_ms=900)
 
 
-def killed_for_good(_: Planting, bob: Process) -> None:
+def killed_for_good(_: PlantedTrace, bob: Process) -> None:
     """He was killed, and never came back."""
     bob.drop("ended", at_ms=30)
 
 
-def killed_before_a_ring(trace: Planting, bob: Process) -> None:
+def killed_before_a_ring(trace: PlantedTrace, bob: Process) -> None:
     """He came back and found nobody: he may not know how late it was when he was killed."""
     bob.drop("ended", at_ms=30)
     trace.process("bob", 2, at_ms=EDGE_MS).close(at_ms=900)
 
 
-def ahead(trace: Planting, bob: Process) -> None:
+def ahead(trace: PlantedTrace, bob: Process) -> None:
     """He had followed clocks that are ahead of his own: his last stamp is later than those of his next start."""
     bob.drop("ended", at_ms=EDGE_MS)
     again = trace.process("bob", 2, at_ms=40)
@@ -57,7 +57,7 @@ def ahead(trace: Planting, bob: Process) -> None:
     again.close(at_ms=60)
 
 
-def gap(_: Planting, bob: Process) -> None:
+def gap(_: PlantedTrace, bob: Process) -> None:
     """Records in the middle are missing; the last one that is there is at the edge."""
     bob.drop("ended", at_ms=20)
     bob.lose(2)
@@ -65,14 +65,14 @@ def gap(_: Planting, bob: Process) -> None:
     bob.close(at_ms=EDGE_MS)
 
 
-def overflow(_: Planting, bob: Process) -> None:
+def overflow(_: PlantedTrace, bob: Process) -> None:
     """A full disk kept records out, and he says so."""
     bob.lose(2)
     bob.drop("trace_overflow", count=2, at_ms=30)
     bob.close(at_ms=EDGE_MS)
 
 
-def discarded(_: Planting, bob: Process) -> None:
+def discarded(_: PlantedTrace, bob: Process) -> None:
     """His first segments had to go: his first record is at the edge, and what follows is whole."""
     bob.records.clear()
     bob.drop("ended", at_ms=EDGE_MS)
@@ -80,7 +80,7 @@ def discarded(_: Planting, bob: Process) -> None:
     bob.close(at_ms=900)
 
 
-def discarded_start(trace: Planting, bob: Process) -> None:
+def discarded_start(trace: PlantedTrace, bob: Process) -> None:
     """A whole start of his is gone, which nobody names; he says so in the next, which entered its ring at the edge."""
     trace.processes.remove(bob)
     again = trace.process("bob", 2, at_ms=EDGE_MS - 40)
@@ -89,16 +89,16 @@ def discarded_start(trace: Planting, bob: Process) -> None:
     again.close(at_ms=900)
 
 
-SPANS: dict[Spoil, Span | None] = {
+SPANS: dict[Spoil, SilentSpan | None] = {
     closed: None,
-    killed: Span(30, EDGE_MS),
-    killed_for_good: Span(30, NEVER_US),
-    killed_before_a_ring: Span(30, NEVER_US),
-    ahead: Span(EDGE_MS, EDGE_MS),
-    gap: Span(ALWAYS_US, EDGE_MS),
-    overflow: Span(ALWAYS_US, EDGE_MS),
-    discarded: Span(ALWAYS_US, EDGE_MS),
-    discarded_start: Span(ALWAYS_US, EDGE_MS),
+    killed: SilentSpan(30, EDGE_MS),
+    killed_for_good: SilentSpan(30, NEVER_US),
+    killed_before_a_ring: SilentSpan(30, NEVER_US),
+    ahead: SilentSpan(EDGE_MS, EDGE_MS),
+    gap: SilentSpan(ALWAYS_US, EDGE_MS),
+    overflow: SilentSpan(ALWAYS_US, EDGE_MS),
+    discarded: SilentSpan(ALWAYS_US, EDGE_MS),
+    discarded_start: SilentSpan(ALWAYS_US, EDGE_MS),
 }
 """Where something may lie, in milliseconds of the trace."""
 
@@ -107,9 +107,9 @@ TIMES_MS = (10.0, 50.0, float(EDGE_MS), EDGE_MS + 0.001)
 """Before the last record of whoever is killed, in his tail, at the edge, and one microsecond later."""
 
 
-def planted(spoil: Spoil) -> tuple[Planting, list[EventId]]:
+def planted(spoil: Spoil) -> tuple[PlantedTrace, list[EventId]]:
     """At each time an event that is acknowledged and let go of without a hand-over, and a cast that reaches nobody."""
-    trace = Planting()
+    trace = PlantedTrace()
     alice, far = trace.process("alice", at_ms=0), trace.process("far", cluster="far", at_ms=0)
     for process in (alice, far):
         process.ring(at_ms=1)
@@ -136,9 +136,10 @@ def test_a_missing_part_reaches_to_its_edge_and_no_further(spark: SparkSession, 
     trace, events = planted(spoil)
     tables = Tables(*(frame.coalesce(1).persist() for frame in trace.tables(spark)))
     span = SPANS[spoil]
-    context = AuditContext(acks=acknowledged(tables).persist(), doubts=Doubts.of(tables))
-    assert context.doubts is not None
-    assert context.doubts.anywhere == (Span.around([]) if span is None else Span(*map(_on_the_wall_us, span)))
+    context = AuditContext(acks=acknowledged(tables).persist(), silent_spans=SilentSpans.of(tables))
+    assert context.silent_spans is not None
+    silent = SilentSpan.around([]) if span is None else SilentSpan(*map(_on_the_wall_us, span))
+    assert context.silent_spans.anywhere == silent
     is_unknown = [span is not None and at_ms <= span.until_us for at_ms in TIMES_MS]
     assert is_unknown.count(False) == (4 if span is None else int(span.until_us == EDGE_MS))
     judged = {row.event: (row.lost, row.unknown) for row in coverage(tables, context).collect()}

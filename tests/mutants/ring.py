@@ -39,10 +39,11 @@ def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
     becomes the predecessor.
     """
 
-    def join(self: Ring, found: Found) -> None:
+    def join(self: Ring, found: Found) -> bool:
         self._enter()
         self.is_small = False
         self.successors = self._without_me([*found.successors])[:1]
+        return True
 
     def on_neighbourhood(self: Ring, peer: Contact, told: Neighbourhood) -> None:
         if self.is_joined and told.cluster == self.cluster and not self.is_small and self.successors:
@@ -64,7 +65,7 @@ def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
 def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     """Rule: a split ring and a split term find each other through remembered contacts. Here nobody looks."""
     patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)
-    patch.setattr(Leadership, "_probe_for_other_term", lambda self: None)
+    patch.setattr(Leadership, "_probe_for_other_term", lambda self, term: None)
 
 
 @mutant("S9", on=LONE_RING_ADVERTISES)

@@ -30,53 +30,53 @@ NEVER_US: Final = (1 << 63) - 1
 _NO_TIME_US: Final = -1
 
 
-class Span(NamedTuple):
+class SilentSpan(NamedTuple):
     """Between these instants records may be missing, and at them."""
 
     from_us: int
     until_us: int
 
     @staticmethod
-    def around(spans: Iterable[Span]) -> Span:
+    def around(spans: Iterable[SilentSpan]) -> SilentSpan:
         """The span that holds all of them; of none one that holds nothing."""
         several = list(spans)
         since, until = (span.from_us for span in several), (span.until_us for span in several)
-        return Span(min(since, default=NEVER_US), max(until, default=_NO_TIME_US))
+        return SilentSpan(min(since, default=NEVER_US), max(until, default=_NO_TIME_US))
 
 
-_NOTHING: Final = Span.around([])
+_NOTHING: Final = SilentSpan.around([])
 
 
-class Doubts(NamedTuple):
+class SilentSpans(NamedTuple):
     """The silent spans of a trace: of processes, of all processes of a ring together, of all there are together.
 
     They are collected: usually few, and never more than there were starts of peers.
     """
 
-    of_process: dict[int, Span]
-    of_ring: dict[str, Span]
-    homeless: Span
+    of_process: dict[int, SilentSpan]
+    of_ring: dict[str, SilentSpan]
+    homeless: SilentSpan
     """Of those who never said which ring they are in, and of starts that are gone whole: it may be any."""
-    anywhere: Span
+    anywhere: SilentSpan
 
     @classmethod
-    def of(cls, tables: Tables) -> Doubts:
+    def of(cls, tables: Tables) -> SilentSpans:
         """Read them out of the table of processes."""
-        of_process = {row.process: Span(row.from_us, row.until_us) for row in _hidden(tables).collect()}
+        of_process = {row.process: SilentSpan(row.from_us, row.until_us) for row in _hidden(tables).collect()}
         rings: dict[int, list[str]] = {}
         if of_process:
             said = tables.of(Kind.RING, Kind.ROLE).where(F.col("cluster").isNotNull())
             for row in said.select("process", "cluster").distinct().collect():
                 rings.setdefault(row.process, []).append(row.cluster)
-        by_ring: dict[str, list[Span]] = {}
+        by_ring: dict[str, list[SilentSpan]] = {}
         for process, span in of_process.items():
             for ring in rings.get(process, ()):
                 by_ring.setdefault(ring, []).append(span)
-        gone = [Span(ALWAYS_US, row.until_us) for row in _gone(tables).collect()]
-        gone += [Span(ALWAYS_US, NEVER_US)] * _has_unheard_owner(tables)
-        homeless = Span.around([*gone, *(span for process, span in of_process.items() if process not in rings)])
-        of_ring = {ring: Span.around(spans) for ring, spans in by_ring.items()}
-        return cls(of_process, of_ring, homeless, Span.around([*gone, *of_process.values()]))
+        gone = [SilentSpan(ALWAYS_US, row.until_us) for row in _gone(tables).collect()]
+        gone += [SilentSpan(ALWAYS_US, NEVER_US)] * _has_unheard_owner(tables)
+        homeless = SilentSpan.around([*gone, *(span for process, span in of_process.items() if process not in rings)])
+        of_ring = {ring: SilentSpan.around(spans) for ring, spans in by_ring.items()}
+        return cls(of_process, of_ring, homeless, SilentSpan.around([*gone, *of_process.values()]))
 
     def with_hidden_of(self, found: DataFrame, process: Column) -> DataFrame:
         """`hidden_from_us` and `hidden_until_us` of one process beside each row."""
@@ -85,7 +85,7 @@ class Doubts(NamedTuple):
 
     def with_hidden_in_ring(self, found: DataFrame) -> DataFrame:
         """The same of all processes that may be in the ring of the row's `cluster`."""
-        rows = [(ring, *Span.around([span, self.homeless])) for ring, span in self.of_ring.items()]
+        rows = [(ring, *SilentSpan.around([span, self.homeless])) for ring, span in self.of_ring.items()]
         return _beside(found, rows, "string", F.col("cluster"), self.homeless)
 
     def with_hidden_anywhere(self, found: DataFrame) -> DataFrame:
@@ -145,13 +145,15 @@ def _has_unheard_owner(tables: Tables) -> bool:
     """Whether a peer acknowledged something before all that is known of it; then a start of it is missing whole."""
     acks = tables.of(Kind.ACKNOWLEDGE).where(F.col("peer").isNotNull()).groupBy(F.col("peer").alias("node"))
     owners = acks.agg(F.min("wall_us").alias("owned_us"))
-    # A start that others name is in doubt already, whenever it was.
+    # A start that others name may be hidden already, whenever it was.
     known = tables.processes.groupBy("node").agg(F.min(F.coalesce("first_us", F.lit(ALWAYS_US))).alias("known_us"))
     late = owners.join(F.broadcast(known), "node", "left").where("known_us is null or known_us > owned_us")
     return not late.isEmpty()
 
 
-def _beside(found: DataFrame, rows: Sequence[tuple[object, ...]], kind: str, key: Column, otherwise: Span) -> DataFrame:
+def _beside(
+    found: DataFrame, rows: Sequence[tuple[object, ...]], kind: str, key: Column, otherwise: SilentSpan
+) -> DataFrame:
     since, until = F.lit(otherwise.from_us), F.lit(otherwise.until_us)
     if not rows:
         return found.withColumns({"hidden_from_us": since, "hidden_until_us": until})

@@ -14,16 +14,16 @@ from sims.engine.world import World, status_of
 
 @dataclass(slots=True)
 class Succession:
-    """One owner that fell; `heir_us` is when somebody could acknowledge for its keys again, None if nobody could."""
+    """One owner that fell; `successor_us` is when its successor could acknowledge for its keys, None if never."""
 
     at_us: int
     cluster: ClusterId
     fallen: NodeId
     super_node: bool
-    heir_us: int | None = None
+    successor_us: int | None = None
 
 
-class Heirs:
+class Successions:
     """Watches every table that is adopted while a succession is open."""
 
     def __init__(self, world: World) -> None:
@@ -32,7 +32,7 @@ class Heirs:
         world.trace.hook(Kind.TABLE, self._look_later)
 
     def fell(self, host: Host, said: NodeStatus | None, *, super_node: bool) -> Succession | None:
-        """A machine is about to fall: if it serves keys, its heir is looked for from now on."""
+        """A machine is about to fall: if it serves keys, its successor is looked for from now on."""
         if host.cluster is None or said is None or not said.serves:
             return None
         succession = Succession(self._world.now, host.cluster, host.id, super_node)
@@ -51,8 +51,8 @@ class Heirs:
             return
         for succession in self._open:
             if succession.cluster == host.cluster and _owner(said, succession.fallen) == host.id:
-                succession.heir_us = self._world.now
-        self._open = [succession for succession in self._open if succession.heir_us is None]
+                succession.successor_us = self._world.now
+        self._open = [succession for succession in self._open if succession.successor_us is None]
 
 
 def _owner(said: NodeStatus, place: NodeId) -> NodeId | None:

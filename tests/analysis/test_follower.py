@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from p2psub.analysis.compacting import compact
-from p2psub.analysis.following import Follower
+from p2psub.analysis.compaction import compact
+from p2psub.analysis.follower import Follower
 from p2psub.analysis.headline import headline
 from p2psub.traces.segments import SegmentName
 from tests.analysis.traces import market
@@ -20,7 +20,7 @@ def test_the_last_figures_are_those_of_an_analysis_afterwards(spark: SparkSessio
     market().write(written, batch=3)
     segments = sorted(written.rglob("*.ndjson"), key=lambda path: (path.name[-24:], path.name))
     followed.mkdir()
-    follower = Follower(spark, [followed, followed / "copy", followed], tmp_path / "room")
+    follower = Follower(spark, [followed, followed / "copy", followed], tmp_path / "workspace")
     assert follower.read() is False
     published = []
     cut_short = segments[-1]

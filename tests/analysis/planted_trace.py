@@ -1,6 +1,6 @@
 """Planted traces: records with few words, as segments on the disk or as tables.
 
-    trace = Planting()
+    trace = PlantedTrace()
     alice, owner = trace.process("alice"), trace.process("owner")
     bread = alice.publish("bread", at_ms=5)
     owner.store(bread, owed=1, at_ms=7)
@@ -51,7 +51,7 @@ CLUSTER = ClusterId("c0")
 class Process:
     """One start of a peer that writes a trace. `record` makes any record; the others are short for the usual ones."""
 
-    def __init__(self, trace: Planting, node: NodeId, incarnation: int, cluster: ClusterId) -> None:
+    def __init__(self, trace: PlantedTrace, node: NodeId, incarnation: int, cluster: ClusterId) -> None:
         self.node = node
         self.incarnation = incarnation
         self.cluster = cluster
@@ -204,7 +204,7 @@ class Process:
         return (self.node, self.incarnation, self._given[kind])
 
 
-class Planting:
+class PlantedTrace:
     """A trace in the making."""
 
     def __init__(self) -> None:

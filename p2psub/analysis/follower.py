@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.compacting import Compacted, processes_of
+from p2psub.analysis.compaction import Compacted, processes_of
 from p2psub.analysis.headline import headline
-from p2psub.analysis.loading import (
+from p2psub.analysis.loader import (
     LINES,
     READING,
     Taken,
@@ -29,7 +29,7 @@ from p2psub.analysis.loading import (
     path_of,
     without,
 )
-from p2psub.analysis.numbering import Unread, number_names, numbered
+from p2psub.analysis.numbers import Unread, number_names, numbered
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import NoTraces, Skipped, find_sources, unread_starts
 from p2psub.analysis.tables import Tables
@@ -42,7 +42,7 @@ _NAMES: Final = "name string, id string, incarnation long, process int, node int
 
 
 class _Name(NamedTuple):
-    """A row of `numbering.number_names`, with numbers that hold for the whole time."""
+    """A row of `numbers.number_names`, with numbers that hold for the whole time."""
 
     name: str
     id: str
@@ -52,12 +52,12 @@ class _Name(NamedTuple):
 
 
 class Follower:
-    """Reads what peers write below some directories. `room` is for its own files."""
+    """Reads what peers write below some directories. `workspace` is for its own files."""
 
-    def __init__(self, spark: SparkSession, directories: Sequence[Path], room: Path) -> None:
+    def __init__(self, spark: SparkSession, directories: Sequence[Path], workspace: Path) -> None:
         self._spark = spark
         self._directories = _roots(directories)
-        self._room = room
+        self._workspace = workspace
         self._names: dict[tuple[str, int | None], _Name] = {}
         self._nodes: dict[str, int] = {}
         self._starts = 0
@@ -65,7 +65,7 @@ class Follower:
         self._refused: list[Skipped] = []
         self._repeated = 0
         self._is_overlapping = False
-        (room / "records").mkdir(parents=True)
+        (workspace / "records").mkdir(parents=True)
 
     def read(self) -> bool:
         """Take all segments that are there now; whether any was new."""
@@ -73,7 +73,7 @@ class Follower:
         stream = reduce(DataFrame.unionByName, [self._stream(directory) for directory in self._directories])
         query = (
             stream.writeStream.foreachBatch(self._take)
-            .option("checkpointLocation", str(self._room / "checkpoint"))
+            .option("checkpointLocation", str(self._workspace / "checkpoint"))
             .trigger(availableNow=True)
             .start()
         )
@@ -86,7 +86,7 @@ class Follower:
 
     def compacted(self) -> Compacted:
         """All that was taken so far, as an analysis has it."""
-        records = self._spark.read.schema(RECORDS).parquet(str(self._room / "records"))
+        records = self._spark.read.schema(RECORDS).parquet(str(self._workspace / "records"))
         if self._is_overlapping:
             records = records.dropDuplicates(["process", "sequence"])
         skipped = sorted({*self._refused, *_unfit(self._directories)})
@@ -114,7 +114,7 @@ class Follower:
         rows = without(batch, [*judged.left_out, *again])
         names = self._learn(number_names(rows).collect())
         records = numbered(rows, names).coalesce(1)
-        records.write.mode("append").parquet(str(self._room / "records"))
+        records.write.mode("append").parquet(str(self._workspace / "records"))
         new = [one for one in judged.taken if one.file not in again]
         longer = [one for one in new if path_of(one.file).name in self._taken]
         self._refused.extend(judged.refused)

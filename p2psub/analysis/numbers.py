@@ -9,7 +9,7 @@ from types import MappingProxyType
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from p2psub.analysis.loading import KEYS
+from p2psub.analysis.loader import KEYS
 from p2psub.analysis.schemas import KEY_BITS, RECORDS
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.traces.segments import SHORT_CHARS

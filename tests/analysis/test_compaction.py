@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from p2psub.analysis import compacting
-from p2psub.analysis.compacting import Compacted, compact, open_compacted
+from p2psub.analysis import compaction
+from p2psub.analysis.compaction import Compacted, compact, open_compacted
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import NoTraces
 from p2psub.analysis.tables import Tables
 from p2psub.errors import ConfigError
 from p2psub.model.content import Filter, Moment, Operator, Predicate, Value
 from p2psub.model.records import Kind
-from tests.analysis.planting import Planting, node_of
+from tests.analysis.planted_trace import PlantedTrace, node_of
 
 
-def rich_trace() -> Planting:
+def rich_trace() -> PlantedTrace:
     """Every kind of field, peers and processes that left no trace of their own, and values that JSON finds hard."""
-    trace = Planting()
+    trace = PlantedTrace()
     alice, bob, owner = trace.process("alice"), trace.process("bob", incarnation=7), trace.process("owner")
     stranger = trace.process("stranger", incarnation=2, started=False)
     hard: dict[str, Value] = {
@@ -109,7 +109,7 @@ def test_what_was_compacted_can_be_compacted_again(spark: SparkSession, tmp_path
 
 def test_tables_are_partitioned_and_sorted(spark: SparkSession, tmp_path: Path) -> None:
     """A question reads the kinds it is about; records of one event lie beside each other, in time."""
-    trace = Planting()
+    trace = PlantedTrace()
     alice, bob = trace.process("alice"), trace.process("bob")
     events = [alice.publish() for _ in range(20)]
     for event in reversed(events + events):
@@ -126,7 +126,7 @@ def test_tables_are_partitioned_and_sorted(spark: SparkSession, tmp_path: Path) 
 
 def test_a_crash_leaves_no_half_result(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where compaction ends early, what was there before is still there, and no draft is."""
-    trace = Planting()
+    trace = PlantedTrace()
     trace.process("alice")
     trace.write(tmp_path / "in")
     compact(spark, [tmp_path / "in"], tmp_path / "out")
@@ -137,7 +137,7 @@ def test_a_crash_leaves_no_half_result(spark: SparkSession, tmp_path: Path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("p2psub.analysis.compacting.processes_of", fail)
+        patch.setattr("p2psub.analysis.compaction.processes_of", fail)
         with pytest.raises(KeyboardInterrupt):
             compact(spark, [tmp_path / "in"], tmp_path / "out")
     assert open_compacted(spark, tmp_path / "out").tables.records.count() == 1
@@ -162,14 +162,14 @@ def test_a_segment_that_goes_meanwhile_is_missing_and_named(
     """Before Spark lists the files, or after: peers discard their oldest when they have too many."""
     rich_trace().write(tmp_path / "in", batch=3)
     gone = min((tmp_path / "in").rglob("*.ndjson"))
-    before = getattr(compacting, moment)
+    before = getattr(compaction, moment)
 
     def go_after(*words: object) -> object:
         done = before(*words)
         gone.unlink()
         return done
 
-    monkeypatch.setattr(compacting, moment, go_after)
+    monkeypatch.setattr(compaction, moment, go_after)
     compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
     assert compacted.skipped == [(gone, "went while it was being read")]
     assert files(compacted) == (5, 0, 1)
@@ -178,7 +178,7 @@ def test_a_segment_that_goes_meanwhile_is_missing_and_named(
 
 def test_only_compacted_traces_are_replaced(spark: SparkSession, tmp_path: Path) -> None:
     """A directory that holds something else is not touched, and half a compaction is not opened."""
-    trace = Planting()
+    trace = PlantedTrace()
     trace.process("alice")
     trace.write(tmp_path / "in")
     with pytest.raises(ConfigError, match="name a directory that is not there"):

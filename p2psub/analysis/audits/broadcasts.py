@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from p2psub.analysis.answers.casts import BROADCAST
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
-from p2psub.analysis.doubts import is_hidden_after, is_hidden_before
-from p2psub.analysis.partings import with_whole_again
+from p2psub.analysis.partitions import with_whole_again
+from p2psub.analysis.silent_spans import is_hidden_after, is_hidden_before
 from p2psub.analysis.tables import Tables
 from p2psub.analysis.terms import terms
 from p2psub.model.records import Kind
@@ -47,17 +47,17 @@ def _numbered_twice(tables: Tables) -> DataFrame:
 
 
 def _transfers(tables: Tables, context: AuditContext) -> DataFrame:
-    calm_us, doubts = context.settings_of(tables).beats(CALM_BEATS), context.doubts_of(tables)
+    calm_us, silent_spans = context.settings_of(tables).beats(CALM_BEATS), context.silent_spans_of(tables)
     casts = tables.of(Kind.CAST).where(F.col("payload") == BROADCAST)
     casts = casts.select("cast", "process", "sequence", "wall_us", _span_of("wall_us", calm_us).alias("span"))
     settled = casts.join(_stirred(tables, calm_us), "span", "left_anti")
-    settled = with_whole_again(settled, context.partings_of(tables), F.col("wall_us"))
+    settled = with_whole_again(settled, context.partitions_of(tables), F.col("wall_us"))
     settled = settled.where(F.col("whole_again_us").isNull())
     forwards = tables.of(Kind.FORWARD).groupBy("cast")
     counted = forwards.agg(F.count("*").alias("transfers"), F.max("tries").alias("tries"))
     spent = settled.join(counted, "cast", "left").fillna(0, ["transfers", "tries"]).where(F.col("tries") <= 1)
     beside = spent.join(_clusters(tables, settled.select("span").distinct(), calm_us), "span")
-    beside = doubts.with_hidden_anywhere(beside.where(F.col("transfers") != F.col("clusters") - 1))
+    beside = silent_spans.with_hidden_anywhere(beside.where(F.col("transfers") != F.col("clusters") - 1))
     is_unknown = is_hidden_before(F.col("wall_us") + calm_us) & is_hidden_after(F.col("wall_us") - calm_us)
     text = "the broadcast {cast} in a settled cube of %d clusters took %d transfers"
     return finding(beside, "S11", text, "clusters", "transfers", is_unknown=is_unknown)

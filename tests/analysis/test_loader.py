@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from p2psub.analysis.compacting import compact
+from p2psub.analysis.compaction import compact
 from p2psub.analysis.sources import MARK, NoTraces, find_sources, unread_starts
 from p2psub.model.records import SCHEMA_VERSION
 from p2psub.traces.segments import SegmentName
-from tests.analysis.planting import Planting
+from tests.analysis.planted_trace import PlantedTrace
 
 
 def planted(directory: Path) -> list[Path]:
     """A closed process with 10 records in 5 segments, in order."""
-    trace = Planting()
+    trace = PlantedTrace()
     alice = trace.process("alice")
     for _ in range(8):
         alice.publish("t", body=b"x" * 40)
@@ -92,7 +92,7 @@ def test_a_sound_looking_line_in_the_wrong_place_is_noticed(spark: SparkSession,
     first, second, third, *_ = planted(tmp_path / "in")
     lines = first.read_bytes().splitlines(keepends=True)
     first.write_bytes(lines[0] + lines[0])
-    foreign = Planting()
+    foreign = PlantedTrace()
     foreign.process("mallory", incarnation=3)
     foreign.write(tmp_path / "other")
     (line,) = [path.read_bytes() for path in (tmp_path / "other").rglob("*.ndjson")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from p2psub.node.leadership import Leadership
 from p2psub.overlay.hypercube import Hypercube
+from p2psub.super_node.completeness import Completeness
 from tests.mutants.hostile import ALL_LIGHTS_OUT, LIGHTS_OUT_AMONG_CHANGES, SOME_LIGHTS_OUT_FOR_GOOD
 from tests.mutants.mutant import mutant
 
@@ -25,5 +25,5 @@ def names_no_spares(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", on=LIGHTS_OUT_AMONG_CHANGES, first=1)
 def goes_on_without_what_others_held(patch: pytest.MonkeyPatch) -> None:
     """Rule: whoever leads after all were down takes what is on every disk first. Here it goes on with its own."""
-    patch.setattr(Leadership, "_holds_what_all_held", lambda self: True)
-    patch.setattr(Leadership, "_stands", lambda self: True)
+    patch.setattr(Completeness, "_holds_what_all_held", lambda self: True)
+    patch.setattr(Completeness, "_is_seen_in_place", lambda self: True)

@@ -52,13 +52,13 @@ def test_member_leaves_within_a_lease() -> None:
 
 
 def test_super_node_hands_over_at_once() -> None:
-    """An heir rules before the old super-node has gone: a failover takes longer than a hand-over."""
+    """Another super-node leads before the old super-node has gone: a failover takes longer than a hand-over."""
     stage = busy_cluster(6)
     (leader,) = members_of(stage, Role.SUPER_NODE)
     stage.world.command(leader, LeaveCommand())
     stage.world.run_for(2 * SECOND_US)
-    (heir,) = members_of(stage, Role.SUPER_NODE)
-    assert heir is not leader
+    (successor,) = members_of(stage, Role.SUPER_NODE)
+    assert successor is not leader
     assert leave(stage, leader) < 15
 
 

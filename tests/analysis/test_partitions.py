@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from p2psub.analysis.audits import liveness, spreading
-from p2psub.analysis.partings import GIVING_UP_BEATS, MENDING_BEATS, NOTICING_BEATS, Parting, partings, whole_again
+from p2psub.analysis.audits import broadcasts, liveness
+from p2psub.analysis.partitions import (
+    GIVING_UP_BEATS,
+    MENDING_BEATS,
+    NOTICING_BEATS,
+    Partition,
+    partitions,
+    whole_again,
+)
 from p2psub.analysis.settings import Settings
 from p2psub.analysis.tables import Tables
 from p2psub.model.places import Standing
-from tests.analysis.planting import BEGIN_US, Planting
+from tests.analysis.planted_trace import BEGIN_US, PlantedTrace
 
 S = 1_000
 """Milliseconds in a second."""
 
 
-def parted_cube() -> Planting:
+def parted_cube() -> PlantedTrace:
     """Two clusters give each other up from 100 s to 200 s, and each broadcasts to itself meanwhile.
 
     An event from before is handed over when they are one again, to a subscription that was stable all the time.
     """
-    trace = Planting()
+    trace = PlantedTrace()
     home, away = (trace.process(name, cluster=name, at_ms=0) for name in ("home", "away"))
     for peer, other in ((home, away), (away, home)):
         peer.ring(at_ms=1)
@@ -43,27 +50,27 @@ def parted_cube() -> Planting:
     return trace
 
 
-def span(begin_s: int, end_s: int) -> Parting:
+def span(begin_s: int, end_s: int) -> Partition:
     """With the time to notice before it and to mend after it."""
-    return Parting(BEGIN_US + begin_s * S * S, BEGIN_US + (end_s + MENDING_BEATS) * S * S)
+    return Partition(BEGIN_US + begin_s * S * S, BEGIN_US + (end_s + MENDING_BEATS) * S * S)
 
 
-def found(tables: Tables) -> list[Parting]:
+def found(tables: Tables) -> list[Partition]:
     """Of peers that beat every second."""
-    return partings(tables, Settings())
+    return partitions(tables, Settings())
 
 
 def test_a_cluster_that_is_given_up_and_rules_on_parts_the_overlay(spark: SparkSession) -> None:
     """Nobody is accused of a broadcast to one part, nor of what could not be delivered meanwhile."""
     tables = parted_cube().tables(spark)
     assert found(tables) == [span(100 - GIVING_UP_BEATS - NOTICING_BEATS, 200)]
-    assert spreading.audit(tables).collect() == []
+    assert broadcasts.audit(tables).collect() == []
     assert [(row.invariant, row.verdict) for row in liveness.audit(tables).collect()] == [("liveness", "unknown")]
 
 
 def test_a_cluster_that_is_given_up_because_it_gave_up_parts_nothing(spark: SparkSession) -> None:
     """Its term ended, or ends within the time that a word takes."""
-    trace = Planting()
+    trace = PlantedTrace()
     home, away = (trace.process(name, cluster=name, at_ms=0) for name in ("home", "away"))
     for peer in (home, away):
         peer.role(at_ms=1)
@@ -76,7 +83,7 @@ def test_a_cluster_that_is_given_up_because_it_gave_up_parts_nothing(spark: Spar
 
 def test_two_terms_of_a_cluster_part_it_and_partings_that_touch_are_one(spark: SparkSession) -> None:
     """The second begins before the first has ended; a third one right after."""
-    trace = Planting()
+    trace = PlantedTrace()
     one, two, three = (trace.process(name, at_ms=0) for name in ("one", "two", "three"))
     one.role(at_ms=1)
     two.role(at_ms=50 * S)
@@ -85,10 +92,10 @@ def test_two_terms_of_a_cluster_part_it_and_partings_that_touch_are_one(spark: S
     two.role("deposed", at_ms=80 * S)
     for peer in (one, two, three):
         peer.close(at_ms=200 * S)
-    apart = found(trace.tables(spark))
-    assert apart == [span(50 - NOTICING_BEATS, 80)]
-    ((from_us, until_us),) = apart
-    assert [whole_again(apart, at_us) for at_us in (from_us - 1, from_us, until_us - 1, until_us)] == [
+    partitions = found(trace.tables(spark))
+    assert partitions == [span(50 - NOTICING_BEATS, 80)]
+    ((from_us, until_us),) = partitions
+    assert [whole_again(partitions, at_us) for at_us in (from_us - 1, from_us, until_us - 1, until_us)] == [
         from_us - 1,
         until_us,
         until_us,

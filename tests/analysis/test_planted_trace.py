@@ -6,12 +6,12 @@ from pathlib import Path
 
 from p2psub.model.records import Kind
 from p2psub.traces.segments import read_segments
-from tests.analysis.planting import BEGIN_US, Planting
+from tests.analysis.planted_trace import BEGIN_US, PlantedTrace
 
 
 def test_what_was_planted_is_read_again(tmp_path: Path) -> None:
     """Segments hold the records in order, however they were cut into files."""
-    trace = Planting()
+    trace = PlantedTrace()
     alice, bob = trace.process("alice", at_ms=0), trace.process("bob", incarnation=3)
     event = alice.publish("bread", {"price": 3}, at_ms=5)
     bob.deliver(event, bob.subscribe("bread", at_ms=2), at_ms=9.5)

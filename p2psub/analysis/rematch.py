@@ -30,7 +30,7 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from p2psub.analysis.answers.latency import is_stable
 from p2psub.analysis.debts import acknowledged
-from p2psub.analysis.partings import Parting, partings, whole_again
+from p2psub.analysis.partitions import Partition, partitions, whole_again
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.settings import Settings
 from p2psub.analysis.tables import Tables
@@ -72,16 +72,16 @@ class Wanted(NamedTuple):
     given_up_us: int | None
 
 
-def rematch(tables: Tables, acks: DataFrame | None = None, apart: list[Parting] | None = None) -> DataFrame:
+def rematch(tables: Tables, acks: DataFrame | None = None, known: list[Partition] | None = None) -> DataFrame:
     """All pairs that are owed, stable or delivered: see `PAIRS`. Worth keeping: several audits ask for it.
 
-    `acks` is `debts.acknowledged`, if it was kept; `apart` is `partings`.
+    `acks` is `debts.acknowledged`, if it was kept; `known` are the `partitions`.
     """
-    apart = partings(tables, Settings.of(tables)) if apart is None else apart
+    apart = partitions(tables, Settings.of(tables)) if known is None else known
     register = tables.records.sparkSession.sparkContext.broadcast(read_register(tables, apart))
 
     def match(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher = Matcher(register.value)
+        matcher = Rematcher(register.value)
         for batch in batches:
             yield _as_batch([pair for row in batch.to_pylist() for pair in matcher.pairs(row)])
 
@@ -116,7 +116,7 @@ def _as_batch(pairs: list[tuple[Any, ...]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=PAIRS.fieldNames())
 
 
-class Matcher:
+class Rematcher:
     """The register at one worker, with its filters compiled."""
 
     def __init__(self, register: list[Wanted]) -> None:
@@ -171,7 +171,7 @@ def _numbers_of(vector: str) -> dict[LogId, int]:
     return dict(decode_part(vector, Vector))
 
 
-def read_register(tables: Tables, apart: list[Parting]) -> list[Wanted]:
+def read_register(tables: Tables, partitions: list[Partition]) -> list[Wanted]:
     """All subscriptions of a trace, collected: they are few beside what happens to them."""
     asked = tables.of(Kind.SUBSCRIBE, Kind.NUMBER).where(F.col("subscribed").isNotNull())
     texts: dict[int, str] = {}
@@ -184,7 +184,7 @@ def read_register(tables: Tables, apart: list[Parting]) -> list[Wanted]:
             numbered = Numbered(number.log, number.n, row.subscribed_version, is_active)
             changes.setdefault(row.subscription, []).append(numbered)
     stable = tables.of(Kind.VERDICT).where(is_stable())
-    stable_us = {key: whole_again(apart, at_us) for key, at_us in _first(stable).items()}
+    stable_us = {key: whole_again(partitions, at_us) for key, at_us in _first(stable).items()}
     given_up_us = _first(tables.of(Kind.UNSUBSCRIBE))
     ended_us = {row.process: row.last_us for row in tables.processes.select("process", "last_us").toLocalIterator()}
     register: list[Wanted] = []

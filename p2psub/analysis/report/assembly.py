@@ -12,20 +12,20 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.latency import ALL
-from p2psub.analysis.compacting import Compacted
-from p2psub.analysis.naming import named
+from p2psub.analysis.compaction import Compacted
+from p2psub.analysis.names import named
 from p2psub.analysis.report.grids import make_grids
-from p2psub.analysis.report.page import Bucket, Cell, Finding, NodeDuplicates, Page, Slice, Term
+from p2psub.analysis.report.page import Bucket, Cell, NodeDuplicates, Page, ShownFinding, Slice, TermSpan
 from p2psub.analysis.report.plots.duplicates import NODES_SHOWN
 from p2psub.analysis.report.scales import moment_text
 from p2psub.analysis.tables import Tables
-from p2psub.analysis.verdicts import Verdicts
+from p2psub.analysis.verdicts import AuditVerdicts
 from p2psub.model.places import Standing
 from p2psub.model.records import Kind
 
 SLICES: Final = 48
 CELLS_MAX: Final = 4_096
-REIGNS_MAX: Final = 2_000
+TERMS_MAX: Final = 2_000
 """Beyond these a picture shows nothing, and says how many it leaves out."""
 FILES_SHOWN: Final = 500
 
@@ -39,12 +39,12 @@ class Known(NamedTuple):
 
     compacted: Compacted
     answers: Mapping[str, DataFrame]
-    verdicts: Verdicts
+    verdicts: AuditVerdicts
     figures: Mapping[str, Any]
     directories: Iterable[Path]
 
 
-def gather(known: Known) -> Page:
+def assemble(known: Known) -> Page:
     """The page of an analysis."""
     tables, answers = known.compacted.tables, known.answers
     cells, terms = _cells(answers), _terms(answers["timeline"])
@@ -53,7 +53,7 @@ def gather(known: Known) -> Page:
         made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         figures=known.figures,
         violated=known.figures["violated"],
-        unknown=known.figures["doubtful"],
+        unknown=known.figures["undecided"],
         findings=tuple(_finding(one) for one in known.verdicts.shown),
         pairs=_slices(answers["coverage"], "published_us", _PAIRS),
         reach=_slices(answers["casts"], "started_us", _REACH),
@@ -119,22 +119,22 @@ def _present(answers: Mapping[str, DataFrame]) -> DataFrame:
     return answers["places"].where(F.col("standing") == Standing.PRESENT.value)
 
 
-def _terms(timeline: DataFrame) -> tuple[Term, ...]:
-    rows = timeline.orderBy("began_us").limit(REIGNS_MAX).collect()
+def _terms(timeline: DataFrame) -> tuple[TermSpan, ...]:
+    rows = timeline.orderBy("began_us").limit(TERMS_MAX).collect()
     return tuple(_term(row) for row in rows)
 
 
-def _term(row: Row) -> Term:
+def _term(row: Row) -> TermSpan:
     # Gracefully or not known: what ended with its process at the end of the trace is no news.
     ending = "" if row.end == "closed" else row.end
-    return Term(row.cluster or "?", row.id or "?", row.epoch_counter or 0, row.began_us, row.ended_us, ending)
+    return TermSpan(row.cluster or "?", row.id or "?", row.epoch_counter or 0, row.began_us, row.ended_us, ending)
 
 
-def _finding(row: Mapping[str, Any]) -> Finding:
+def _finding(row: Mapping[str, Any]) -> ShownFinding:
     about = [f"{name} {_short(row[name])}" for name in ("event", "subscription", "cast") if row[name]]
     about += [f"cluster {row['cluster']}"] if row["cluster"] else []
     record = "" if row["process"] is None else f"{_short(row['process'])} #{row['sequence']}"
-    return Finding(row["invariant"], row["verdict"], row["text"], row["wall_us"], record, ", ".join(about))
+    return ShownFinding(row["invariant"], row["verdict"], row["text"], row["wall_us"], record, ", ".join(about))
 
 
 def _short(name: str) -> str:
