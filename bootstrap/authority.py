@@ -1,7 +1,7 @@
 """The overlay's CA: gives ids and certificates, and takes them away.
 
-A key gets one nonce for life, and with it one id. The data directory is the overlay: whoever loses `ca.key` or
-`authority.sqlite` loses all ids, whoever reads `ca.key` can be anybody.
+A key gets one nonce for life, and with it one id. The data directory is the overlay: an operator who loses `ca.key` or
+`authority.sqlite` loses all ids, and a reader of `ca.key` can pose as any node.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Desk:
         self.counters: Counter[str] = Counter()
 
     async def serve(self, stream: trio.SSLStream[trio.SocketStream], credentials: Credentials) -> None:
-        """Hear one request and answer it; a PeerFault if it is none."""
+        """Hear one request and answer it; PeerFault if it is not a request."""
         dialogue = Dialogue(stream, REQUEST_BYTES_MAX)
         asked = await dialogue.hear()
         passport = passport_of(stream, credentials) if isinstance(asked, RenewRequest) else None
@@ -79,5 +79,5 @@ class Desk:
         elif isinstance(asked, RenewRequest) and passport is not None:
             issued = authority.renew(passport, asked.csr, now_s)
         else:
-            raise PeerFault(f"somebody at the desk said {type(asked).__name__}")
+            raise PeerFault(f"a newcomer said {type(asked).__name__}")
         return EnrolGrant(issued.certificate_der, authority.ca_der, self._bootstrap, authority.deny_list())

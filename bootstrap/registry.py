@@ -1,6 +1,6 @@
-"""The rendezvous: remembers the directory that super-nodes announce, and tells it to whoever asks; and who is denied.
+"""The rendezvous: remembers the directory that super-nodes announce and who is denied, and tells every node that asks.
 
-While it knows of no cluster it lets one newcomer found the overlay, and nobody else until that one had its time: two
+While it knows of no cluster it lets one newcomer found the overlay, and no other until that one had its time: two
 founders would make two overlays.
 """
 
@@ -28,7 +28,7 @@ FOUNDING_US = Micros(20 * SECOND_US)
 class RegistryCore:
     """Speaks the directory part of the cube's messages, and of the deny list; every other message is ignored.
 
-    Nobody may found before the instant `founding_from_us`: after a restart an overlay that lives on needs time to be
+    No node may found before the instant `founding_from_us`: after a restart an overlay that lives on needs time to be
     heard of. None: never.
     """
 
@@ -45,7 +45,7 @@ class RegistryCore:
         self._step = Step(me, incarnation, rng)
         self._egress = Egress(self._step, config.egress, FirstComeFirstServed)
         self._directory = Directory()
-        # Nobody has news of whom the authority denies for the authority's own bootstrap.
+        # No node has news of denials for the authority's own bootstrap.
         self._denials = Denials(self._step, lambda _: False, denials)
         self._founding_from_us = founding_from_us
         self._founder: tuple[NodeId, Micros] | None = None
@@ -94,7 +94,7 @@ class RegistryCore:
         starts = self._founding_from_us
         if starts is None or self._step.now < starts or self._directory.entries():
             return False
-        # Asking again earns no more time: whoever may not lead, or will not, would keep everybody else from it.
+        # Asking again earns no more time: a node that may not lead, or will not, would keep all others from it.
         if self._founder is None or self._step.now >= self._founder[1]:
             self._founder = (peer, Micros(self._step.now + FOUNDING_US))
         return self._founder[0] == peer

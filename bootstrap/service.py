@@ -47,12 +47,12 @@ from p2psub.runtime.transport import Session
 __all__ = ["Service", "ServiceConfig"]
 
 LISTENING_FOR_S = 10.0
-"""After a restart nobody may found before the super-nodes that live on have had time to report."""
+"""After a restart no peer may found before the super-nodes that live on have had time to report."""
 ENROL_S_MAX = 10.0
 LOOK_EVERY_S = 3.0
 """How soon a denial by the operator is heeded, and told to all who have a link.
 
-The operator's command is another process, which writes the ledger and tells nobody.
+The operator's command is another process, which writes the ledger and tells no other process.
 """
 REISSUE_EVERY_S = 24 * 3600.0
 """How often the bootstrap gives itself a new certificate."""
@@ -141,7 +141,7 @@ class Service:
             await self._links.accept(session)
 
     async def _receive(self, tcp: trio.SocketStream) -> Session | None:
-        """The session of a node; whoever comes for a certificate is served, and there is none."""
+        """The session of a node; a newcomer that comes for a certificate is served, and has none."""
         stream, session = trio.SSLStream(tcp, self._context, server_side=True), None
         try:
             with self._strangers.admit(ENROL_S_MAX):

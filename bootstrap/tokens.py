@@ -1,7 +1,7 @@
 """Join tokens: who may enrol, with which rights, how often and until when. Only their hashes are kept.
 
-A plain SHA-256 suffices: a secret has 160 random bits, which nobody guesses at any speed. Slow hashes guard passwords
-that people choose; here one would only let strangers make us work.
+A plain SHA-256 suffices: a secret has 160 random bits, which no attacker guesses at any speed. Slow hashes guard
+passwords that people choose; here they would only let strangers make us work.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Tokens:
     def new(self, rights: Rights, reusable: bool, lives_s: int | None, now_s: float, note: str = "") -> str:
         """Make a token; its text is told this once. Without `lives_s` it lives until it is used up or revoked."""
         if lives_s is not None and lives_s <= 0:
-            raise ConfigError("lives_s", "a token that never lives admits nobody; give it a minute or more")
+            raise ConfigError("lives_s", "a token must live longer than 0 s; give it a minute or more")
         token = JoinToken(self._overlay, secrets.token_bytes(SECRET_BYTES), self._fingerprint)
         expires_s = None if lives_s is None else int(now_s) + lives_s
         self._ledger.execute(
@@ -76,7 +76,7 @@ class Tokens:
         return tuple(map(_record, self._ledger.execute("SELECT * FROM tokens ORDER BY made_s, name")))
 
     def revoke(self, prefix: str) -> TokenRecord:
-        """Let nobody use the token whose name begins so; whoever used it keeps its certificate."""
+        """Let no newcomer use the token whose name begins so; a node that used it keeps its certificate."""
         found = [record for record in self.list() if prefix and record.name.startswith(prefix.lower())]
         if len(found) != 1:
             raise ConfigError("prefix", f"{len(found)} tokens have a name that begins so; see them with `token list`")
@@ -109,7 +109,7 @@ class Tokens:
             _refuse("wrong_overlay", f"this is the bootstrap of {self._overlay!r}; use the address the token came with")
         row = self._ledger.execute("SELECT * FROM tokens WHERE name = ?", (_name(token),)).fetchone()
         if row is None:
-            _refuse("unknown_token", "this bootstrap never made such a token; ask its operator for one")
+            _refuse("unknown_token", "this bootstrap has not made this token; ask its operator for one")
         return _record(row)
 
 

@@ -33,7 +33,7 @@ class Permits:
         return self._rights.get(peer, _NOTHING)
 
     def refusal(self, peer: NodeId, record: Declaration) -> Reason | None:
-        """Why a peer's record is not numbered; an application is told by the API before."""
+        """Why a peer's record is not numbered; an application of our own was told before, by the API."""
         if excess_of(record.filter) is not None:
             return Reason.FILTER_TOO_LARGE
         rights, topics = self.of(peer), pinned_topics(record.filter)

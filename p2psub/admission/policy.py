@@ -14,7 +14,7 @@ class Policy(Protocol):
 
 
 class AdmitAll:
-    """Grants every subscription: the policy until capacity is counted."""
+    """Every subscription is admitted: the policy until capacity is counted."""
 
     def grants(self, subscription: Subscription) -> bool:
         return True

@@ -7,12 +7,14 @@ from p2psub.model.ids import ADDRESS_CHARS_MAX
 
 
 def split_address(address: str, field: str = "address") -> tuple[str, int]:
-    """Host and port; ConfigError with advice if it is no address."""
+    """Host and port; ConfigError with advice if it is not valid."""
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     is_short = len(address) <= ADDRESS_CHARS_MAX
     if not colon or not host or not is_short or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigError(field, f"{address!r} is no address; write HOST:PORT, such as 127.0.0.1:7400 or [::1]:7400")
+        raise ConfigError(
+            field, f"{address!r} is not a valid address; write HOST:PORT, such as 127.0.0.1:7400 or [::1]:7400"
+        )
     return host, int(port)
 
 

@@ -19,7 +19,7 @@ class Refusal(P2psubError):
 
 
 class BadContent(Refusal):
-    """What was handed in is no content of ours."""
+    """What was handed in is not valid content."""
 
 
 class TooLarge(Refusal):

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from p2psub.api.errors import Refusal
-from p2psub.errors import ConfigError, P2psubError
+from p2psub.errors import P2psubError
 from p2psub.matching.faults import FilterError
 
 
@@ -38,11 +38,8 @@ def problem_of(error: P2psubError) -> Problem:
             )
         case Refusal():
             return Problem(reason=reason, message=error.message, advice=error.advice)
-        case ConfigError():
-            message, _, advice = str(error).partition("; ")
-            return Problem(reason=reason, message=message, advice=advice)
         case _ if "\n" in str(error):
             return Problem(reason=reason, message=str(error), advice="")
         case _:
             message, _, advice = str(error).partition("; ")
-            return Problem(reason=reason, message=message, advice=advice or "see how the peer is: p2psub status")
+            return Problem(reason=reason, message=message, advice=advice)

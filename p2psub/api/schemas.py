@@ -40,7 +40,7 @@ Values = Annotated[
 
 
 class PublishRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An event to publish; its body as text, or as base64 if it is none."""
+    """An event to publish; its body as text, or as base64 if it is not text."""
 
     topic: str
     attributes: Values = {}
@@ -126,7 +126,7 @@ class StreamLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def draft_of(request: PublishRequest) -> Draft:
-    """The draft that is asked to be published; BadContent or TooLarge if it is none."""
+    """The draft that is asked to be published; BadContent or TooLarge if no peer would take it."""
     if request.body is not None and request.body_base64 is not None:
         raise BadContent("the event has two bodies", "give body or body_base64, not both")
     body = _body_of(request)
@@ -141,7 +141,9 @@ def _body_of(request: PublishRequest) -> bytes:
     try:
         return base64.b64decode(request.body_base64, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise BadContent("body_base64 is no base64", "encode the body, with padding and without line breaks") from error
+        raise BadContent(
+            "body_base64 is not valid base64", "encode the body, with padding and without line breaks"
+        ) from error
 
 
 def request_of(draft: Draft) -> PublishRequest:

@@ -17,7 +17,7 @@ ClusterName = Annotated[str, Meta(min_length=1, max_length=CLUSTER_CHARS_MAX)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 
 NODE = NodeConfig(pubsub=PubSubConfig(at_most_once_trace_every=64))
-"""What a peer goes by where nobody decides otherwise: as the simulator, but with a sample of what promises nothing."""
+"""A peer's defaults: those of the simulator, but with a sample of what promises nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,6 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     capability: Capability | None = None
     """What its score is made of, as last measured."""
     deny_list_issued_s: int = 0
-    """Which deny list it goes by, in seconds since 1970; 0 if nobody was ever denied."""
+    """Which deny list it goes by, in seconds since 1970; 0 if no node was ever denied."""
     troubles: dict[Trouble, str] = {}
     """What is wrong with parts of it, and what to do; it may be ready all the same."""

@@ -1,4 +1,4 @@
-"""Status pages as plain text, for whoever looks with curl."""
+"""Status pages as plain text, for people who look with curl."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def check_draft(draft: Draft) -> None:
         raise BadContent(f"the topic must have 1 to {TOPIC_BYTES_MAX} bytes", "give a short name such as quotes/ACME")
     if len(draft.attributes) > ATTRIBUTES_MAX:
         raise TooLarge(f"{len(draft.attributes)} attributes", f"give at most {ATTRIBUTES_MAX}, the rest in the body")
-    # Whoever comes here through Python may have been told nothing about types.
+    # An application in Python may hand in any type.
     if type(draft.body) is not bytes:
         raise BadContent(f"the body is a {type(draft.body).__name__}", "give bytes")
     weight = len(draft.body)
@@ -55,17 +55,17 @@ def check_filter(wanted: Filter) -> Filter:
 def check_rate(rate: float) -> None:
     """Raise BadContent unless it is a rate that can be advertised."""
     if not 0 < rate <= RATE_MAX:
-        raise BadContent(f"a rate of {rate} is none", f"give events per second, above 0 and up to {RATE_MAX:,.0f}")
+        raise BadContent(f"rate must be above 0 and at most {RATE_MAX:,.0f}, and is {rate}", "give events per second")
 
 
 def check_window(window: int) -> None:
     """Raise BadContent unless a subscription's channel with this window takes an event."""
     if window < 1:
-        raise BadContent(f"a window of {window} takes no event", "give 1 or more")
+        raise BadContent(f"window must be at least 1, and is {window}", "give 1 or more")
 
 
 def value_bytes(name: str, value: object) -> int:
-    """Roughly what a value weighs; BadContent if it is none. `name` is what the complaint is about."""
+    """Roughly what a value weighs; BadContent if it is not valid. `name` is what the complaint is about."""
     kind = type(value)
     if kind is str:
         return text_bytes(name, value)
@@ -92,7 +92,7 @@ def text_bytes(name: str, text: object) -> int:
     try:
         return len(text.encode())
     except UnicodeEncodeError as error:
-        raise BadContent(f"{name} holds half of a character", "give text that has a form in UTF-8") from error
+        raise BadContent(f"{name} contains an unpaired surrogate", "give text that has a form in UTF-8") from error
 
 
 def _integer_bytes(name: str, number: object) -> int:

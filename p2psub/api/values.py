@@ -3,7 +3,7 @@
     bool, int, float, text      as in JSON; 1 is an int and 1.0 is a float
     date                        {"$date": "2026-01-31T12:00:00Z"}, or its microseconds since 1970
     set of ints or texts        {"$set": [1, 2, "three"]}
-    a float that is no number   {"$float": "nan"}, "inf" or "-inf"
+    a float that is not finite  {"$float": "nan"}, "inf" or "-inf"
 
 An id is text: node in hex, incarnation and sequence, with dots between.
 """
@@ -38,7 +38,7 @@ def values_from_json(given: Mapping[str, object]) -> dict[str, Value]:
 
 
 def value_from_json(name: str, given: object) -> Value:
-    """One value; BadContent, under this name, if it is none."""
+    """One value; BadContent, under this name, if it is not valid."""
     match given:
         case bool() | int() | float() | str():
             return given
@@ -53,7 +53,7 @@ def value_from_json(name: str, given: object) -> Value:
         case None:
             raise BadContent(f"{name} is null", "leave an attribute out that has no value")
         case _:
-            raise BadContent(f"{name} is no value", f"{_SPELLING}; put anything else into the body")
+            raise BadContent(f"{name} is not a valid value", f"{_SPELLING}; put anything else into the body")
 
 
 def _member_from_json(name: str, given: object) -> int | str:
@@ -67,7 +67,9 @@ def moment_from_text(name: str, text: str) -> Moment:
     try:
         return Moment.of(datetime.fromisoformat(text))
     except (ValueError, OverflowError) as error:
-        raise BadContent(f"{name}: {text!r} is no date", "write it as 2026-01-31 or 2026-01-31T12:00:00Z") from error
+        raise BadContent(
+            f"{name}: {text!r} is not a valid date", "write it as 2026-01-31 or 2026-01-31T12:00:00Z"
+        ) from error
 
 
 def values_to_json(values: Mapping[str, Value]) -> dict[str, Json]:
@@ -120,5 +122,5 @@ def _id_from_text(make: Callable[[NodeId, int, int], Id], text: str) -> Id:
         place = b""
     numerals = [part for part in (incarnation, sequence) if part.isascii() and part.isdecimal() and len(part) < 20]
     if len(place) != ID_BYTES or len(numerals) != 2:
-        raise BadContent(f"{text!r} is no id", "copy it from an outcome or a notification: hex.number.number")
+        raise BadContent(f"{text!r} is not a valid id", "copy it from an outcome or a notification: hex.number.number")
     return make(NodeId(Place(place)), int(incarnation), int(sequence))

@@ -1,7 +1,7 @@
 """One end of a bare TLS stream: `python -m p2psub.bench.bare`. The least that carries the same events.
 
 Certificates, TLS settings and frames are the product's. Events are encoded as many as fill a write, and decoded at the
-other end; nobody matches, routes, traces or remembers them.
+other end; no peer matches, routes, traces or remembers them.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _credentials(data: str) -> Credentials:
     """Of the peer that has enrolled with this directory."""
     state = State(Path(data))
     enrolment = state.enrolment()
-    assert enrolment is not None, f"nobody has enrolled in {data}"
+    assert enrolment is not None, f"no peer has enrolled in {data}"
     return state.credentials(enrolment)
 
 

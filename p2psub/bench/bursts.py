@@ -1,4 +1,4 @@
-"""One burst: somebody publishes as fast as it goes, others consume, and it is noted how long and how much that took."""
+"""One burst: a peer publishes as fast as it goes, others consume; how long and how much that took."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Burst(NamedTuple):
 
     @property
     def events_per_s(self) -> float:
-        """Published, and consumed by whoever wanted them."""
+        """Published, and consumed by their subscribers."""
         return round(self.events / self.span_s, 1)
 
     @property
@@ -60,7 +60,7 @@ class Drill:
 
     @property
     def workers(self) -> list[Worker]:
-        """Everybody who has a part in it."""
+        """Every peer that has a part in it."""
         return [self.publisher, *(consumer for consumer, _ in self.consumers), *self.bystanders]
 
     async def run(self, load: EventLoad, publish: PublishOrder, one_by_one: bool = False) -> Burst:

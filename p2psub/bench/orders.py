@@ -177,6 +177,6 @@ def encode_line(said: WorkerOrder | WorkerAnswer) -> bytes:
 
 
 def decode_order(line: bytes) -> AnyWorkerOrder:
-    """The inverse, for orders; answers are decoded by whoever knows what it asked."""
+    """The inverse, for orders; answers are decoded by the side that knows what it asked."""
     order: AnyWorkerOrder = _decoder.decode(line)
     return order

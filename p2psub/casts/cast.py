@@ -102,7 +102,7 @@ class _OpenCast:
 _Name = tuple[CastId, Prefix]
 
 BACKOFF_MAX: Final = 4
-"""A half of which no super-node takes custody is tried at ever longer intervals, up to this many times the first."""
+"""A half that no super-node takes is tried at ever longer intervals, up to this many times the first."""
 
 
 class Casts:
@@ -256,7 +256,7 @@ class Casts:
         self._finish_if_whole(cast)
 
     def on_cast_refused(self, _: Contact, refused: CastRefused) -> None:
-        """The half has another owner by now: learn which, and let the next tick try again."""
+        """Another super-node owns that half now: learn which, and let the next tick try again."""
         self._directory.merge(refused.entries)
         slot = self._slot(refused.id, refused.subcube)
         if slot is not None:
@@ -297,7 +297,7 @@ class Casts:
     # Time
 
     def tick(self) -> None:
-        """Send again what is in no custody, or whose holder died; never because an answer is slow."""
+        """Send again a half without custodian, or whose custodian died; never because an answer is slow."""
         for cast in list(self._open.values()):
             if self._step.tick - cast.opened_tick > self._config.cast_ticks_max:
                 self._close(cast, is_whole=False)

@@ -20,7 +20,7 @@ def halves(own: Prefix, subcube: Prefix) -> tuple[tuple[int, Prefix], ...]:
 
 @lru_cache(maxsize=1 << 12)
 def neighbour(own: Prefix, dimension: int, prefixes: tuple[Prefix, ...]) -> Prefix | None:
-    """The prefix that owns our label with bit `dimension` flipped; None if it is not among them."""
+    """The prefix that owns our label with bit `dimension` flipped; None if there is none."""
     label = padded_flip(own, dimension)
     return next((prefix for prefix in prefixes if owns_label(prefix, label)), None)
 

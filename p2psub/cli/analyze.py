@@ -93,7 +93,7 @@ def _check(
 
     check_directories(directories)
     if d_diff is not None and not 0 < d_diff < math.inf:
-        raise BadUsage("--d-diff is no time above 0", "give seconds, such as 60")
+        raise BadUsage("--d-diff must be above 0", "give seconds, such as 60")
     if every <= 0 or (for_s is not None and for_s <= 0):
         raise BadUsage("--every and --for must be above 0", "give seconds, such as 2")
     if follow and (out is not None or rematch or d_diff is not None):

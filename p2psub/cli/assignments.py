@@ -33,7 +33,7 @@ _WORDS: Final = frozenset(["true", "false", "nan", "inf"])
 
 
 def read_assignments(texts: Iterable[str]) -> dict[str, Value]:
-    """Values by name; BadContent with advice if one is none, or named twice."""
+    """Values by name; BadContent with advice if one is not valid, or named twice."""
     values: dict[str, Value] = {}
     for name, value in map(read_assignment, texts):
         if name in values:
@@ -44,10 +44,10 @@ def read_assignments(texts: Iterable[str]) -> dict[str, Value]:
 
 
 def read_assignment(text: str) -> tuple[str, Value]:
-    """Name and value of `key=value`; BadContent with advice if it is none."""
+    """Name and value of `key=value`; BadContent with advice if the text has another form."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise BadContent(f"{text!r} is no key=value", "write price=12.5, say")
+        raise BadContent(f"{text!r} is not of the form key=value", "write price=12.5, say")
     return name, read_value(name, value)
 
 
@@ -71,11 +71,11 @@ def _read_set(name: str, text: str) -> frozenset[int | str]:
     members: list[int | str] = []
     inside, at = text[1:-1].strip(), 0
     if not text.endswith("}") or inside.endswith(","):
-        raise BadContent(f"{name}: {text!r} is no set", "write {red,7,'x,y'}")
+        raise BadContent(f"{name}: {text!r} is not a valid set", "write {red,7,'x,y'}")
     while at < len(inside):
         member = _MEMBER.match(inside, at)
         if member is None or not member[1]:
-            raise BadContent(f"{name}: {text!r} is no set", "write {red,7,'x,y'}")
+            raise BadContent(f"{name}: {text!r} is not a valid set", "write {red,7,'x,y'}")
         members.append(int(member[1]) if _INTEGER.fullmatch(member[1]) else _read_text(name, member[1]))
         at = member.end()
     return frozenset(members)
@@ -96,7 +96,7 @@ def _read_text(name: str, text: str) -> str:
 
 
 def spell_value(value: Value) -> str:
-    """A value as one may type it, harmless to a terminal whoever sent it."""
+    """A value as a person may type it, harmless to a terminal whatever peer sent it."""
     match value:
         case bool():
             return str(value).lower()

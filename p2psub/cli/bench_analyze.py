@@ -61,7 +61,7 @@ def _sizes(text: str) -> list[int]:
     except (ValueError, OverflowError):
         sizes = []
     if not sizes or min(sizes) < 1:
-        raise ConfigError("--rows", f"{text!r} is no list of sizes; try 1e6,1e7")
+        raise ConfigError("--rows", f"{text!r} is not a valid list of sizes; try 1e6,1e7")
     return sizes
 
 

@@ -54,7 +54,7 @@ def filtered_table(report: FilteredReport) -> Table:
     """The report of `bench filtered`."""
     publisher = f"{report.publisher_cpu_us_per_event:.1f} µs of the publisher"
     rows = [
-        ("events", f"{report.events_per_s:,.0f}/s published, and handed to whoever wanted them"),
+        ("events", f"{report.events_per_s:,.0f}/s published, and handed to their subscribers"),
         ("CPU per event", f"{report.cpu_us_per_event:.1f} µs of all peers, {publisher}"),
         ("bytes per event", f"{report.bytes_per_event:,.0f} on all links, before TLS"),
         ("filter", report.filter),

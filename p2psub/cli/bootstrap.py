@@ -146,7 +146,7 @@ def deny_node(
         except ValueError:
             node_id = NodeId(Place(b""))
         if len(node_id) != ID_BYTES:
-            raise ConfigError("node", f"{node!r} is no id; give {2 * ID_BYTES} hexadecimal digits")
+            raise ConfigError("node", f"{node!r} is not a valid id; give {2 * ID_BYTES} hexadecimal digits")
         authority.deny(node_id, time.time())
         issued_s = authority.deny_list().issued_s
     print(json.dumps({"denied": node_id.hex(), "list_issued_s": issued_s}) if as_json else f"denied {node_id.hex()}")

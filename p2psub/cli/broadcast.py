@@ -112,7 +112,7 @@ def _one_of(kind: type[E], field: str, text: str) -> E:
     try:
         return kind(text)
     except ValueError:
-        raise ConfigError(field, f"{text!r} is none of {', '.join(kind)}") from None
+        raise ConfigError(field, f"{text!r} is not a valid value; choose from {', '.join(kind)}") from None
 
 
 def _check_plot(path: Path) -> None:

@@ -137,7 +137,7 @@ class ControlClient:
         try:
             return msgspec.json.decode(_sound(answer), type=kind)
         except msgspec.DecodeError as error:
-            raise NoPeer(f"what answers at {self._where.url} is no peer of ours", self._where.remedy) from error
+            raise NoPeer(f"what answers at {self._where.url} is not a p2psub peer", self._where.remedy) from error
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
@@ -147,7 +147,7 @@ class ControlClient:
         try:
             yield
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-            raise BadUsage(f"{self._where.url} is no URL of a peer", "give it as http://127.0.0.1:PORT") from error
+            raise BadUsage(f"{self._where.url} is not the URL of a peer", "give it as http://127.0.0.1:PORT") from error
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise NoPeer(self._where.absence, self._where.remedy) from error
         except httpx.TimeoutException as error:
@@ -167,7 +167,7 @@ class LineStream:
             yield msgspec.json.decode(line, type=StreamLine)
 
     def end(self) -> None:
-        """Hang up, from any thread: whoever waits for a line gets NoPeer."""
+        """Hang up, from any thread: a caller that waits for a line gets NoPeer."""
         connection = self._answer.extensions["network_stream"].get_extra_info("socket")
         assert isinstance(connection, socket.socket)
         with suppress(OSError):  # It may be gone already.

@@ -109,7 +109,7 @@ def _rows(report: DemoReport) -> list[tuple[str, str]]:
         latency = f"p50 {report.latency_p50_ms:.1f} ms, p99 {report.latency_p99_ms:.1f} ms, publish call to arrival"
     return [
         ("peers", f"{report.peers} in {report.clusters} clusters, {report.super_nodes} super-nodes at the end"),
-        ("killed", killed or "nobody"),
+        ("killed", killed or "no peer"),
         ("failovers", str(report.failovers)),
         ("published", f"{report.published} events, {report.acknowledged} acknowledged"),
         ("matched", f"{report.matched} notifications for {report.subscriptions} subscriptions"),

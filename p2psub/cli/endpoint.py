@@ -17,11 +17,11 @@ class BadUsage(Refusal):
 
 
 class NoPeer(Refusal):
-    """Nobody answers where the peer should be, or it went away."""
+    """No peer answers where it should be, or it went away."""
 
 
 def check_directories(directories: Iterable[Path]) -> None:
-    """Refuse what is no directory, before anything slow begins."""
+    """Refuse what is not a directory, before anything slow begins."""
     for directory in directories:
         if not directory.is_dir():
             raise BadUsage(f"there is no directory {directory}", "name the data directory of a peer, or one above it")
@@ -56,7 +56,7 @@ def _peer_of_data(data: Path) -> Endpoint:
     try:
         url, token = ((data / name).read_text(encoding="utf-8").strip() for name in (URL_FILE, TOKEN_FILE))
     except PermissionError as error:
-        raise BadUsage(f"{error.filename} is not yours to read", "be the user who runs the peer") from error
+        raise BadUsage(f"{error.filename} cannot be read by this user", "be the user who runs the peer") from error
     except OSError as error:
         raise NoPeer(absence, remedy) from error
     return Endpoint(url=url, token=token, absence=absence, remedy=remedy, data=data)

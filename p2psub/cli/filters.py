@@ -24,7 +24,7 @@ from p2psub.model.ids import EventId, NodeId, Place
 EXIT_BAD_FILTER = 2
 
 _SCANS = (Operator.CONTAINS, Operator.NOT_CONTAINS, Operator.LIKE, Operator.NOT_LIKE)
-_NOBODY = EventId(NodeId(Place(bytes(20))), 0, 0)
+_NO_EVENT = EventId(NodeId(Place(bytes(20))), 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ def _event(given: str, wanted: Filter) -> Event:
     topic = plain.pop(TOPIC, "")
     if not isinstance(topic, str):
         raise BadContent("the topic is not text", 'write {"topic": "quotes/ACME", …}')
-    return Event(_NOBODY, topic, values_from_json(plain))
+    return Event(_NO_EVENT, topic, values_from_json(plain))
 
 
 def _object(option: str, given: str) -> dict[str, object]:
     try:
         read = json.loads(given)
     except (ValueError, RecursionError) as error:
-        raise BadContent(f"{option} is no JSON: {error}", "write an object, such as '{\"price\": 5}'") from error
+        raise BadContent(f"{option} is not valid JSON: {error}", "write an object, such as '{\"price\": 5}'") from error
     if not isinstance(read, dict):
         raise BadContent(f"{option} is JSON, but no object", "write an object, such as '{\"price\": 5}'")
     return read

@@ -9,7 +9,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,10 +17,14 @@ from p2psub.api.settings import PeerConfig
 from p2psub.cli.exits import explained
 from p2psub.cli.settings import CONFIG_HELP, help_of
 from p2psub.cli.settings_file import peer_config
+from p2psub.model.status import LifeStage
 
 if TYPE_CHECKING:
     from p2psub.api.status import PeerStatus
     from p2psub.runtime.peer import Peer
+
+_WITH_OBJECT: Final = frozenset({LifeStage.SEEKING, LifeStage.JOINING, LifeStage.FOUNDING, LifeStage.LEAVING})
+"""Stages that a peer with a cluster goes through with regard to it; in the others it has a role in it."""
 
 
 def peer(
@@ -74,7 +78,7 @@ async def _run(config: PeerConfig, as_json: bool) -> None:
     from p2psub.runtime.gc_tuning import tune_gc  # noqa: PLC0415
     from p2psub.runtime.host import open_peer  # noqa: PLC0415
 
-    # Before signals are for leaving: whoever waits for a bootstrap that does not answer can end that at once.
+    # Before signals are for leaving: a person who waits for a silent bootstrap can end that at once.
     await _enrol(config)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with open_peer(config) as peer_, trio.open_nursery() as nursery:
@@ -130,7 +134,16 @@ def _say(status: PeerStatus, as_json: bool, **more: object) -> None:
         }
         print(json.dumps(picture), flush=True)
         return
-    where = "" if node.cluster is None else f", {node.role.value} of cluster {node.cluster}"
     rest = "" if status.missing is None else f": {status.missing}"
     extra = "".join(f", {word} {value}" for word, value in more.items())
-    print(f"{status.name} {node.id.hex()[:10]} at {status.address} is {status.stage}{where}{rest}{extra}", flush=True)
+    print(f"{status.name} {node.id.hex()[:10]} at {status.address} is {_place(status)}{rest}{extra}", flush=True)
+
+
+def _place(status: PeerStatus) -> str:
+    """The stage, and the cluster: "joining cluster home", "ready, member of cluster home"."""
+    cluster, role = status.node.cluster, status.node.role.value
+    if cluster is None:
+        return status.stage
+    if status.stage in _WITH_OBJECT:
+        return f"{status.stage} cluster {cluster}"
+    return f"{status.stage}, {role} of cluster {cluster}"

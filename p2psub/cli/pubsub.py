@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -37,6 +38,9 @@ from p2psub.model.outcomes import VerdictStatus
 Params = Annotated[
     list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)
 ]
+
+_OF_FILTERS: Final = re.compile(r"""[\s'"()<=>]""")
+"""Every filter has one of these characters, and hardly any topic; --filter is there for the others."""
 
 CHUNK_BYTES: Final = 1 << 20
 """Lines of stdin that have arrived go out together, up to this many bytes."""
@@ -122,8 +126,11 @@ def _batches_of_stdin() -> Iterator[list[bytes]]:
 
 def sub(
     wanted: Annotated[
-        str, typer.Option("--filter", "-f", help="Which events: topic = 'quotes/ACME' AND price > 10. Blank: all.")
-    ],
+        str, typer.Argument(metavar="[TOPIC|FILTER]", help="Which events: a topic, or a filter. Nothing: all.")
+    ] = "",
+    filter_: Annotated[
+        str, typer.Option("--filter", "-f", help="The filter: topic = 'quotes/ACME' AND price > 10.")
+    ] = "",
     params: Params = None,
     replay: Annotated[bool, typer.Option("--replay", help="Also events that were retained before.")] = False,
     count: Annotated[int | None, typer.Option(min=1, help="End after so many events (default: Ctrl-C).")] = None,
@@ -132,12 +139,26 @@ def sub(
 ) -> None:
     """Subscribe, and print events as they arrive, until Ctrl-C.
 
-    p2psub sub --filter "topic = 'quotes/ACME' AND price > :least" --param least=10
+    p2psub sub quotes/ACME
+
+    p2psub sub "topic = 'quotes/ACME' AND price > :least" --param least=10
+
+    A word without blanks, quotes, parentheses and < = > is a topic, anything else a filter.
 
     Events go to stdout; verdicts and gaps to stderr. With --json all of them go to stdout.
     """
     with explained(as_json):
-        _hold(SubscribeRequest(filter=wanted, params=_read_params(params), replay=replay), data, count, as_json)
+        chosen = _read_filter(wanted, filter_)
+        _hold(SubscribeRequest(filter=chosen, params=_read_params(params), replay=replay), data, count, as_json)
+
+
+def _read_filter(argument: str, option: str) -> str:
+    """The filter that a person gave, or that takes the topic that the person named."""
+    if argument and option:
+        raise BadUsage("two filters are given", "give the topic or filter, or --filter, not both")
+    if not argument or _OF_FILTERS.search(argument):
+        return argument or option
+    return f"topic = '{argument}'"
 
 
 def _read_params(params: list[str] | None) -> dict[str, Json]:
@@ -171,23 +192,26 @@ def _show_lines(lines: LineStream, count: int | None, as_json: bool) -> None:
 
 
 def advertise(
-    offered: Annotated[
-        str, typer.Option("--filter", "-f", help="Which events will come: topic = 'quotes/ACME'. Blank: all.")
-    ],
     rate: Annotated[float, typer.Option(help="How many of them per second, at most.")],
+    offered: Annotated[
+        str,
+        typer.Argument(metavar="[TOPIC|FILTER]", help="Which events come: a topic, or a filter. Nothing: all."),
+    ] = "",
+    filter_: Annotated[str, typer.Option("--filter", "-f", help="The filter: topic = 'quotes/ACME'.")] = "",
     params: Params = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what the peer will publish, and how much of it at most, until Ctrl-C.
 
-    p2psub advertise --filter "topic = 'quotes/ACME'" --rate 50
+    p2psub advertise quotes/ACME --rate 50
 
     Every cluster learns of it. The peer is held to it: what the filter takes and comes faster is refused as above_rate
     (a second's worth may come at once); what no advertisement of the peer speaks of is free.
     """
     with explained(as_json):
-        _hold(AdvertiseRequest(filter=offered, rate=rate, params=_read_params(params)), data, None, as_json)
+        chosen = _read_filter(offered, filter_)
+        _hold(AdvertiseRequest(filter=chosen, rate=rate, params=_read_params(params)), data, None, as_json)
 
 
 def _show_line(line: StreamLine) -> None:

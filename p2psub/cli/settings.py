@@ -30,7 +30,7 @@ class Setting(NamedTuple):
     kind: Any
     """Its type, with limits and unit."""
     default: object
-    """None: there is none."""
+    """None: the setting has no default."""
     is_required: bool
     meaning: str
     unit: str | None

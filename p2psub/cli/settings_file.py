@@ -1,7 +1,7 @@
 """Settings as people give them: command line over environment over file over default. Everything wrong is told at once.
 
 A file is TOML with the tables of `p2psub config example`. A misspelt name would silently mean the default, so unknown
-names are refused; and nothing is converted: a number in quotes is no number.
+names are refused; and nothing is converted: a number in quotes is not a number.
 """
 
 from __future__ import annotations
@@ -127,12 +127,12 @@ def _from_environment(table: str, environ: Mapping[str, str]) -> Chosen:
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> Iterator[Complaint]:
-    """Those that can be meant for nobody but the node; others beginning with P2PSUB_ may be anybody's."""
+    """Those that only the node can be meant by; others that begin with P2PSUB_ may be another program's."""
     known = [setting.environment for setting in all_settings().values()]
     for name in environ:
         if name.startswith(_NODE_VARIABLES) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            yield Complaint(name, "there is no such setting", f"did you mean {near[0]}?" if near else "unset it")
+            yield Complaint(name, "this setting is not known", f"did you mean {near[0]}?" if near else "unset it")
 
 
 # The file
@@ -145,7 +145,7 @@ def _read(path: Path) -> Sheet:
     except OSError as error:
         return _unreadable(f"cannot be read ({error.strerror})", "check the path; `p2psub config example` prints one")
     except UnicodeDecodeError:
-        return _unreadable("is no text", "write it in UTF-8")
+        return _unreadable("is not text", "write it in UTF-8")
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -198,7 +198,7 @@ def _unknown(table: str, name: str, path: str) -> Complaint:
     known = [*_names(table), *inner] if table else list(tables())
     near = difflib.get_close_matches(name, known, n=1)
     advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-    return Complaint(path, "there is no such setting" if table else "there is no such table", advice)
+    return Complaint(path, "this setting is not known" if table else "this table is not known", advice)
 
 
 class _Unfit(Exception):

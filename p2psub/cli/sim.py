@@ -23,10 +23,13 @@ from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
+    from sims.checkers.evidence import Finding
     from sims.scenarios.run import SeedReport
     from sims.scenarios.scenario import Scenario
 
 EXIT_VIOLATION = 3
+EXIT_TOO_SHORT = 5
+"""No promise was broken, but the run showed too little to say that they hold."""
 
 app = typer.Typer(no_args_is_help=True, help="Deterministic simulations.")
 app.command("matching")(sim_matching)
@@ -54,7 +57,10 @@ def overlay(
     master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Simulate whole overlays under faults, one per seed, and check every promise."""
+    """Simulate whole overlays under faults, one per seed, and check every promise.
+
+    Exit codes: 0 every promise held, 1 bad options, 3 a promise was broken, 5 a run was too short to judge.
+    """
     # Here, because the node's CLI must not load simulations.
     from sims.scenarios.campaign import Job, figures, perform, reports  # noqa: PLC0415
     from sims.scenarios.segments import write_segments  # noqa: PLC0415
@@ -77,7 +83,7 @@ def overlay(
             task = progress.add_task("seeds", total=len(work))
             for report in reports(work, jobs or os.cpu_count() or 1):
                 done.append(report)
-                failed = sum(bool(one.findings) for one in done)
+                failed = sum(any(not finding.is_vacuous for finding in one.findings) for one in done)
                 progress.update(task, advance=1, description=f"seeds ({failed} failed)" if failed else "seeds")
     if trace_out is not None:
         write_segments(trace_out, done[0].entries, done[0].running)
@@ -86,11 +92,10 @@ def overlay(
         print(json.dumps(summary))
     else:
         _print_table(summary)
-    broken = sorted((report for report in done if report.findings), key=lambda report: report.seed)
-    for report in broken:
-        _explain(report, plan, codec_share, scenario)
-    if broken:
-        raise typer.Exit(EXIT_VIOLATION)
+    suspects = sorted((report for report in done if report.findings), key=lambda report: report.seed)
+    is_broken = [_explain(report, plan, codec_share, scenario) for report in suspects]
+    if suspects:
+        raise typer.Exit(EXIT_VIOLATION if any(is_broken) else EXIT_TOO_SHORT)
 
 
 def _plan(
@@ -115,7 +120,7 @@ def _plan(
     )
     for name in plan.schedules:
         if name != "mixed" and name not in SCHEDULES:
-            raise ConfigError("schedules", f"{name!r} is none of mixed, {', '.join(SCHEDULES)}")
+            raise ConfigError("schedules", f"{name!r} is not a valid schedule; choose mixed, {', '.join(SCHEDULES)}")
     return plan
 
 
@@ -126,24 +131,38 @@ def _names(text: str) -> tuple[str, ...]:
 def _print_table(summary: dict[str, object]) -> None:
     table = Table(show_header=False, title="overlay simulation")
     for name, value in summary.items():
-        if name == "violations":
+        if name in {"violations", "too_short"}:
             value = len(value) if isinstance(value, list) else value  # noqa: PLW2901
         table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
     Console().print(table)
 
 
-def _explain(report: SeedReport, plan: Scenario, codec_share: int, file: Path | None) -> None:
-    """Everything one needs to see a failing seed fail again."""
+def _explain(report: SeedReport, plan: Scenario, codec_share: int, file: Path | None) -> bool:
+    """Say why a seed is not fine: what shows it fail again, or that it is too short. Tells whether it failed."""
+    broken = [finding for finding in report.findings if not finding.is_vacuous]
+    if broken:
+        _tell_failure(report, broken, plan, codec_share, file)
+    else:
+        why = "; ".join(finding.text for finding in report.findings)
+        advice = "give more --seconds, --clusters or --members, or fewer --faults"
+        print(f"seed {report.seed} was too short to judge: {why}; {advice}", file=sys.stderr)
+    return bool(broken)
+
+
+def _tell_failure(
+    report: SeedReport, broken: list[Finding], plan: Scenario, codec_share: int, file: Path | None
+) -> None:
+    """Everything that is needed to see a failing seed fail again."""
     from sims.checkers.evidence import shown  # noqa: PLC0415
 
-    first = report.findings[0]
+    first = broken[0]
     command = ["p2psub", "sim", "overlay", "--clusters", str(plan.clusters), "--members", str(plan.members)]
     command += ["--seconds", f"{plan.seconds:g}", "--seeds", str(report.seed)]
     command += ["--faults", ",".join(plan.faults) or "none", "--schedules", ",".join(plan.schedules) or "none"]
     command += ["--codec-share", str(codec_share), *([] if file is None else ["--scenario", str(file)])]
     at = "" if first.at_us is None else f" at {first.at_us / 1e6:.3f} s"
     lines = [
-        f"seed {report.seed} failed: {len(report.findings)} violations, first {first.invariant}{at}: {first.text}",
+        f"seed {report.seed} failed: {len(broken)} violations, first {first.invariant}{at}: {first.text}",
         f"  record:    {'-' if first.record is None else shown(first.record)}",
         f"  commit:    {_commit()}",
         f"  options:   {dataclasses.asdict(plan)}",

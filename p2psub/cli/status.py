@@ -19,7 +19,7 @@ from p2psub.cli.exits import explained
 from p2psub.cli.options import AsJson, Data
 
 CERTIFICATE_WARN_DAYS = 2.0
-"""A certificate is renewed daily; one this close to its end was not (design 3)."""
+"""A certificate is renewed daily; one this close to its end was not (docs/protocol/identity.md)."""
 
 Row = Sequence[object]
 

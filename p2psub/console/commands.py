@@ -84,7 +84,7 @@ def _advertise(session: ConsoleSession, rest: str) -> None:
     try:
         request = AdvertiseRequest(filter=offered.strip(), rate=float(rate))
     except ValueError as error:
-        raise BadUsage(f"{rate!r} is no rate", advice) from error
+        raise BadUsage(f"{rate!r} is not a valid rate", advice) from error
     reader = session.hold(request)
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 

@@ -18,7 +18,7 @@ JOIN_S = 2.0
 class StreamReader:
     """Reads one answer until it is ended, or the peer goes away.
 
-    `tell` gets every line after the first verdict, and `lose` why it ended if nobody here ended it. Both are called
+    `tell` gets every line after the first verdict, and `lose` why it ended unless the console ended it. Both are called
     in the reader's thread.
     """
 

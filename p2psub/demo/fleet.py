@@ -15,7 +15,7 @@ COMMAND: Final = (sys.executable, "-m", "p2psub")
 """`p2psub`, by the interpreter that runs us."""
 
 ENDING_S_MAX: Final = 20.0
-"""Whoever has not left gracefully by then is killed: longer than a peer itself takes before it gives up."""
+"""A peer that has not left gracefully by then is killed: longer than a peer itself takes before it gives up."""
 
 
 class Fleet:

@@ -21,7 +21,7 @@ class Overview:
 
     @property
     def standings(self) -> dict[str, PeerStanding]:
-        """Cluster and role of everybody who is in a cluster."""
+        """Cluster and role of every peer that is in a cluster."""
         rings = ((name, page.ring) for name, page in self._pages.items())
         return {name: PeerStanding(ring.cluster, ring.role) for name, ring in rings if ring.cluster is not None}
 
@@ -54,7 +54,7 @@ class Overview:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody owes anybody an event: then none can come a second time."""
+        """Whether no peer owes an event: then none can come a second time."""
         queues = [page.queues for page in self._pages.values()]
         return not any(queue.outbox or queue.undischarged for queue in queues)
 

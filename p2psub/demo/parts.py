@@ -24,7 +24,7 @@ class PeerStanding(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Names of peers; nobody doomed is among the others."""
+    """Names of peers; no doomed peer is among the others."""
 
     doomed: tuple[str, ...]
     """Super-nodes first."""

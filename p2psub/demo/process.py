@@ -59,7 +59,7 @@ class DemoProcess:
         return f"{self.status.stage} ({self.status.missing})" if self.status.missing else self.status.stage
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen until the process ends; ProcessEnded, with the end of its log, if nobody told it to."""
+        """Listen until the process ends; ProcessEnded, with the end of its log, unless it was told to."""
         options: dict[str, Any] = {"process_group": self._group, "stdin": subprocess.DEVNULL}
         with self._log.open("wb") as log:
             process = await trio.lowlevel.open_process(

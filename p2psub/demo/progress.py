@@ -13,7 +13,7 @@ from p2psub.demo.stages import ProgressReporter
 
 @contextmanager
 def open_reporter(console: Console, clock_s: Callable[[], float]) -> Iterator[ProgressReporter]:
-    """Somebody who tells, while the block runs, on this console."""
+    """A reporter on this console, while the block runs."""
     if not console.is_terminal:
         yield LineReporter(console, clock_s)
         return

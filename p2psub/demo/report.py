@@ -52,7 +52,7 @@ class DemoReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_sound(self) -> bool:
-        """Every event was acknowledged and handed over, once, to whoever wanted it, and no audit failed."""
+        """Every event was acknowledged and handed over, once, to its subscribers, and no audit failed."""
         is_audited = self.analysis is None or not self.analysis["violated"]
         return is_audited and not (self.lost or self.duplicates or self.unwanted or self.acknowledged < self.published)
 

@@ -34,7 +34,7 @@ class _Settled(NamedTuple):
     traffic: DemoTraffic
     overview: Overview
     leaders: dict[ClusterId, str]
-    """Who led before anybody was killed."""
+    """Who led before a peer was killed."""
     span: WallSpan
 
 

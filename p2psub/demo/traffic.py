@@ -25,7 +25,7 @@ from p2psub.model.outcomes import VerdictStatus
 
 
 class DemoTraffic:
-    """The traffic of one run; `tally` counts it. Whoever is killed is taken out of `controls`."""
+    """The traffic of one run; `tally` counts it. A peer that is killed is taken out of `controls`."""
 
     def __init__(
         self, plan: DemoPlan, fleet: Fleet, controls: dict[str, Controls], stages: Stages, rng: Random

@@ -1,4 +1,4 @@
-"""Certificates: what the overlay's CA says of a node, and how everybody else reads it.
+"""Certificates: what the overlay's CA says of a node, and how all other nodes read it.
 
 An X.509 certificate binds an Ed25519 key to a node id, its common name. A private extension holds what the id is
 derived from, and the node's rights. TLS checks the chain; `read_passport` checks everything, the chain too.
@@ -119,7 +119,7 @@ def _particulars(certificate: x509.Certificate) -> tuple[bytes, Claims]:
         raise CertificateRefused("malformed", f"no certificate of a node: {error}") from error
     if not isinstance(public_key, Ed25519PublicKey):
         raise CertificateRefused("malformed", "the key is not Ed25519; enrol with a key that p2psub made")
-    assert isinstance(extension, x509.UnrecognizedExtension), "nobody else knows our extension"
+    assert isinstance(extension, x509.UnrecognizedExtension), "only we know our extension"
     if len(extension.value) > CLAIMS_BYTES_MAX:
         raise CertificateRefused("malformed", f"claims of {len(extension.value)} bytes")
     try:

@@ -5,7 +5,7 @@
     node ------ RenewRequest(csr) ---------> bootstrap
     node <----- EnrolGrant or EnrolRefused
 
-A newcomer trusts nobody yet, and any enrolled node could pose as the bootstrap to get hold of its token. So in the TLS
+A newcomer trusts no node yet, and any enrolled node could pose as the bootstrap to get hold of its token. So in the TLS
 of both the bootstrap shows the CA's own certificate, whose fingerprint the token names; to renew, the node shows its
 own. Asking again is harmless: the same key gets the same id.
 """
@@ -35,7 +35,7 @@ from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 
 SECRET_BYTES: Final = 20
 FINGERPRINT_BYTES: Final = 20
-"""160 bits, as an id: to show a false CA, somebody would have to hit all of them."""
+"""160 bits, as an id: to show a false CA, an attacker would have to hit all of them."""
 CHECKSUM_BYTES: Final = 5
 """Makes the last part of a token fill whole characters of base32, as the others do: one spelling per token."""
 TOKEN_CHARS_MAX: Final = OVERLAY_CHARS_MAX + 100

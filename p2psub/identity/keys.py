@@ -1,6 +1,6 @@
 """Keys: what a node keeps secret, and the id that follows from what it shows.
 
-A key file is made whole or not at all, and nobody but its owner could ever read it.
+A key file is made whole or not at all, and only its owner could ever read it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class NodeKey:
         return self._private.sign(content)
 
     def csr(self) -> bytes:
-        """A signing request in DER. It names nobody: it only proves that we hold the key."""
+        """A signing request in DER. It names no node: it only proves that we hold the key."""
         request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(self._private, None)
         return request.public_bytes(serialization.Encoding.DER)
 
 
 def derive_node_id(overlay: str, nonce: bytes, public_key: bytes) -> NodeId:
-    """A node's place. The CA's nonce is in it, so that nobody can grind keys until one lands where he wants."""
+    """A node's place. The CA's nonce is in it, so that no node can grind keys until one lands where it wants."""
     return NodeId(digest_of(overlay.encode(), nonce, public_key))
 
 

@@ -1,4 +1,4 @@
-"""A node's signature on what it publishes, and its check of everybody else's.
+"""A node's signature on what it publishes, and its check of all others'.
 
 A certificate is read once, a root is verified once: what follows is a look into a bounded memory. An event may outlive
 the certificate under which it was signed, so only the CA's word counts here, not its date; the owner that took the
@@ -23,7 +23,7 @@ _PURPOSE: Final = b"p2psub batch of events\0"
 
 
 class NodeNotary:
-    """Signs with the node's key; believes whoever shows a certificate of the overlay's CA."""
+    """Signs with the node's key; believes every node that shows a certificate of the overlay's CA."""
 
     def __init__(self, key: NodeKey, certificate: bytes, ca_der: bytes, overlay: str) -> None:
         self._key = key

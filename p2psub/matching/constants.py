@@ -61,7 +61,7 @@ class Constants:
     def _members_given(self, param: Token) -> list[Constant]:
         at, given = param.start_pos or 0, self._given(param)
         if not isinstance(given, list | tuple | set | frozenset):
-            raise FilterError(self._text, at, f"parameter {param} is no list", "hand in a list, a tuple or a set")
+            raise FilterError(self._text, at, f"parameter {param} is not a list", "hand in a list, a tuple or a set")
         with self._complaining(at):
             return [Constant(self._plain(member), at) for member in given]
 

@@ -12,7 +12,7 @@ EXCERPT_MAX: Final = 72
 
 
 class FilterError(P2psubError):
-    """A text that is no filter. `position` counts characters from 0; `caret` goes below `line`, under the fault."""
+    """A text that is not a filter. `position` counts characters from 0; `caret` goes below `line`, under the fault."""
 
     def __init__(self, text: str, position: int, message: str, hint: str) -> None:
         self.message = _printable(message)

@@ -43,7 +43,7 @@ def unexpected(text: str, seen: Sequence[Token], token: Token, expected: Set[str
         # The fault is what is there, not what is missing behind it.
         assert previous is not None
         at = previous.at
-        message, hint = "an attribute alone is no condition", f"compare it: {previous.value[:WORD_MAX]} = TRUE"
+        message, hint = "an attribute alone is not a condition", f"compare it: {previous.value[:WORD_MAX]} = TRUE"
     elif "EQUAL" in expected:
         message, hint = _no_operator(token, expected)
     elif "STRING" in expected and "NAME" not in expected:
@@ -63,9 +63,9 @@ def unexpected(text: str, seen: Sequence[Token], token: Token, expected: Set[str
 
 def _no_operator(token: Token, expected: Set[str]) -> Advice:
     if "LIKE" not in expected:
-        return "a constant alone is no condition", "put the attribute first: price > 5, tags CONTAINS 'x'"
+        return "a constant alone is not a condition", "put the attribute first: price > 5, tags CONTAINS 'x'"
     hint = _meant(token, _OPERATORS) or "an attribute is followed by =, <>, <, <=, >, >=, " + ", ".join(_OPERATORS)
-    return f"{_shown(token)} is no operator", hint
+    return f"{_shown(token)} is not an operator", hint
 
 
 def _no_constant(token: Token) -> Advice:
@@ -75,9 +75,9 @@ def _no_constant(token: Token) -> Advice:
         return "nothing compares with NULL", "write IS NULL or IS NOT NULL"
     if token.type == "NAME" or token.type in WORDS:
         hint = f"strings are written with single quotes: '{token.value[:WORD_MAX]}'; two attributes do not compare"
-        return f"{_shown(token)} is no constant", hint
+        return f"{_shown(token)} is not a constant", hint
     if token.type == "LPAR":
-        return "a list is no constant", "use IN for a list, {…} for a set, and no parentheses around one constant"
+        return "a list is not a constant", "use IN for a list, {…} for a set, and no parentheses around one constant"
     return f"a constant is expected, not {_shown(token)}", "such as 5, -2.5, 'text', TRUE, DATE '2026-01-31' or :name"
 
 

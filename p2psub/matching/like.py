@@ -36,7 +36,7 @@ class BadEscape(ValueError):
 
 
 def read_pattern(pattern: str, escape: str | None) -> list[Item]:
-    """The items of a pattern as somebody wrote it; `escape` may only stand before `%`, `_` and itself."""
+    """The items of a pattern as its author wrote it; `escape` may only stand before `%`, `_` and itself."""
     items: list[Item] = []
     offset = 0
     while offset < len(pattern):

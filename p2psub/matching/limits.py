@@ -1,4 +1,4 @@
-"""How large a filter may be: whoever writes one may be careless or hostile, and everybody stores and matches it."""
+"""How large a filter may be: its author may be careless or hostile, and every peer stores and matches it."""
 
 from __future__ import annotations
 

@@ -78,12 +78,13 @@ def read_moment(text: str) -> Moment:
         return Moment(whole(int(since[1])))
     if not _TIMESTAMP.fullmatch(text):
         raise BadConstant(
-            f"{text[:40]!r} is no date", "write DATE '2026-01-31' or TIMESTAMP '2026-01-31T10:00:00Z' (or +02:00)"
+            f"{text[:40]!r} is not a valid date",
+            "write DATE '2026-01-31' or TIMESTAMP '2026-01-31T10:00:00Z' (or +02:00)",
         )
     try:
         return Moment.of(datetime.fromisoformat(text))
     except ValueError as error:
-        raise BadConstant(f"there is no such date: {error}", "check year, month, day, hour and zone") from error
+        raise BadConstant(f"this date does not exist: {error}", "check year, month, day, hour and zone") from error
 
 
 def constant_of(value: object, text_max: int) -> Value:
@@ -103,7 +104,7 @@ def constant_of(value: object, text_max: int) -> Value:
     if isinstance(value, list | tuple | set | frozenset):
         return set_of([constant_of(member, text_max) for member in value])
     kind = "None" if value is None else f"a value of type {type(value).__name__}"
-    raise BadConstant(f"{kind} is no constant", "use an int, float, str, bool, datetime, Moment or a set")
+    raise BadConstant(f"{kind} is not a valid constant", "use an int, float, str, bool, datetime, Moment or a set")
 
 
 def set_of(members: Collection[Value]) -> frozenset[int | str]:

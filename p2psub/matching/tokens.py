@@ -42,18 +42,18 @@ _TOKEN: Final = re.compile(
 )
 
 _WRONG: Final = {
-    "==": ("== is no operator", "to compare, write ="),
-    "=<": ("=< is no operator", "write <="),
-    "=>": ("=> is no operator", "write >="),
-    "&&": ("&& is no operator", "write AND"),
-    "||": ("|| is no operator", "write OR"),
-    "!": ("! is no operator", "write NOT, or <> for 'not equal'"),
+    "==": ("== is not an operator", "to compare, write ="),
+    "=<": ("=< is not an operator", "write <="),
+    "=>": ("=> is not an operator", "write >="),
+    "&&": ("&& is not an operator", "write AND"),
+    "||": ("|| is not an operator", "write OR"),
+    "!": ("! is not an operator", "write NOT, or <> for 'not equal'"),
     "'": ("the text has no end", "close it with a single quote; a quote inside is written twice: 'it''s'"),
     '"': ("the quoted name has no end", "close it with a double quote"),
     ":": ("a parameter has no name", "write :name, and hand its value in beside the filter"),
     ";": ("a filter is one condition", "leave the ; out"),
     "[": ("[ has no meaning here", "lists are written (1, 2), sets {1, 2}"),
-    **dict.fromkeys("‘’“”`´", ("this is no plain quote", "text is written with straight single quotes: 'text'")),
+    **dict.fromkeys("‘’“”`´", ("this is not a plain quote", "text is written with straight single quotes: 'text'")),
     **dict.fromkeys("+-*/%^", ("filters do not calculate", "compare an attribute with a constant, such as -5")),
 }
 
@@ -136,5 +136,7 @@ def _unreadable(text: str, at: int) -> FilterError:
         if text[at : at + length] in _WRONG and not text[at : at + 2].lstrip("+-.")[:1].isdigit():
             return FilterError(text, at, *_WRONG[text[at : at + length]])
     if text[at] in "+-.0123456789":
-        return FilterError(text, at, "this is no number", "names begin with a letter; numbers look like 5, -2.5 or 1e6")
+        return FilterError(
+            text, at, "this is not a valid number", "names begin with a letter; numbers look like 5, -2.5 or 1e6"
+        )
     return FilterError(text, at, f"unexpected character {text[at]!a}", 'quote names with odd characters: "odd name"')

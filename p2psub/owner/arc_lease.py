@@ -1,8 +1,8 @@
 """Which keys a member may answer for: a lease on an arc of a table that its super-node granted.
 
 The super-node states two things together: the table, and the vector of changes that every owner of the table holds.
-A member acknowledges only while its lease runs and only for keys of its arc; a node that hears no other therefore owns
-nothing. The lease is counted from when the member asked, so its end comes first at the member.
+A member acknowledges only while its lease runs and only for keys of its arc; a node that hears no super-node therefore
+owns nothing. The lease is counted from when the member asked, so its end comes first at the member.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ArcLease:
     def required_copies(self, copies: int) -> int:
         """How many copies an acknowledgement needs: the bar does not fall because members were cut off.
 
-        A majority of those seen lately goes on with what it has: no other part can have one.
+        A majority of those seen lately goes on with what it has: no other side can have one.
         """
         if self.table is None:
             return 1

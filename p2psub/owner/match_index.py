@@ -165,7 +165,7 @@ class MatchIndex:
             self._vote(peer, store, retained)
 
     def _empty_until(self, key: Key) -> Micros:
-        """Until when an owner may take a shard for empty on our word, or on that of our last incarnation."""
+        """Until when another owner may take a shard for empty on our word, or on that of our last incarnation."""
         if key not in self._shard_keys:
             return Micros(0)
         return max(self._empty_until_us.get(key, Micros(0)), self.started_until_us)
@@ -223,7 +223,7 @@ class MatchIndex:
 
     @property
     def obeyed(self) -> TableVersion | None:
-        """The table we obey; none while an owner may still skip a shard that we called empty under an older one."""
+        """The table we obey; None while an owner may still skip a shard that we called empty under an older one."""
         return self._arc_lease.version if self._step.now >= self._obeys_from_us else None
 
     def start(self) -> None:

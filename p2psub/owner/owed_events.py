@@ -74,7 +74,7 @@ class HeldEvent:
         self.told_by: NodeId | None = None
         """The member that asked us to hold it; it need not hold it durably itself yet."""
         self.kept_tick = -1_000
-        """When a member was last asked to hold it, or asked us."""
+        """When we last asked another member to hold it, or were asked."""
         self.look_tick = 0
         """Until then nothing can be due."""
         self.is_recorded = False

@@ -1,4 +1,4 @@
-"""Undelivered events of one owner: a byte limit per target cluster. The oldest make room; subscribers hear of it."""
+"""Undelivered events of one owner: a byte limit per target cluster; the oldest make room, and subscribers are told."""
 
 from __future__ import annotations
 

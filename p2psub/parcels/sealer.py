@@ -1,4 +1,4 @@
-"""What a publisher seals and its receivers check: that an event is its publisher's, unaltered, and was allowed.
+"""What a publisher seals and every other node checks: that an event is its publisher's, unaltered, and was allowed.
 
 Keys and certificates are a notary's business, which the driver hands in. Without one nothing is sealed and everything
 is believed: so the simulator runs, where no node lies unless a test makes it.
@@ -39,7 +39,7 @@ class Sealer:
     # Sealing
 
     def tree(self, contents: Iterable[bytes]) -> Tree | None:
-        """The hashes over a batch of our own; None if we have no notary."""
+        """The hashes over a batch of our own; None without a notary."""
         return None if self._notary is None else Tree([leaf_of(content) for content in contents])
 
     def sign(self, tree: Tree | None, parcel: int | None = None) -> Signature | None:

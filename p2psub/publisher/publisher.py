@@ -178,7 +178,7 @@ class Publisher:
         self._step.effects.append(Reply(waiting.command, (outcome,)))
 
     def on_not_owner(self, _: Contact, refused: NotOwner) -> None:
-        """The key has another owner: go there at once if we are told which, else look it up on the next try."""
+        """Another member is the owner: go there at once if we are told which, else look it up on the next try."""
         waiting = self._outbox.get(refused.event)
         if waiting is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TokenBucket:
-    """Fills with `rate` tokens a second up to `burst`; whoever takes more than there is owes time."""
+    """Fills with `rate` tokens a second up to `burst`; a taker of more than there is owes time."""
 
     __slots__ = ("_burst", "_filled_s", "_rate", "_tokens")
 

@@ -58,7 +58,7 @@ class CapabilityMeter:
 
 
 def _idle_processors() -> float:
-    """As many as nobody waited for in the last minute, on average."""
+    """As many as no process waited for in the last minute, on average."""
     return max(0.0, (os.cpu_count() or 1) - os.getloadavg()[0])
 
 

@@ -51,7 +51,7 @@ class DrivenCore(Protocol):
 
 def steady_us() -> Micros:
     """The clock that every step is told: it never runs backwards, and its origin means nothing."""
-    # Rounded, so that whoever slept until an instant finds it reached.
+    # Rounded, so that a task that slept until an instant finds it reached.
     return Micros(round(trio.current_time() * 1e6))
 
 

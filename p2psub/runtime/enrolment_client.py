@@ -29,13 +29,15 @@ ENROL_S_MAX = 10.0
 GRANT_BYTES_MAX = 1 << 20
 """Room for a long deny list."""
 
+_START_IT = "start the bootstrap, or correct --bootstrap"
+
 
 class EnrolmentFailed(P2psubError):
     """No certificate, and what to do about it."""
 
 
 async def enrol(address: str, token: JoinToken, key: NodeKey) -> EnrolGrant:
-    """Get a first certificate. The token is told only to whoever holds the key of the authority that it names."""
+    """Get a first certificate. Only the holder of the key of the authority that the token names hears the token."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     grant = await _ask(address, context, token.fingerprint, EnrolRequest(token.format(), key.csr()))
@@ -43,7 +45,7 @@ async def enrol(address: str, token: JoinToken, key: NodeKey) -> EnrolGrant:
 
 
 async def renew(address: str, credentials: Credentials, key: NodeKey) -> EnrolGrant:
-    """Get the next certificate for the same key, from whoever holds the key of our authority."""
+    """Get the next certificate for the same key, from the holder of our authority's key."""
     fingerprint = fingerprint_of(credentials.ca_der)
     grant = await _ask(address, client_context(credentials), fingerprint, RenewRequest(key.csr()))
     return _checked(grant, fingerprint, credentials.overlay, key)
@@ -76,16 +78,24 @@ async def _ask(
                 await dialogue.say(ask)
                 answer = await dialogue.hear()
     except (OSError, ValueError, trio.BrokenResourceError) as error:
-        raise EnrolmentFailed(f"no bootstrap at {address} ({error.__cause__ or error}): is it running?") from error
+        raise EnrolmentFailed(f"no bootstrap answers at {address} ({_first_cause(error)}): {_START_IT}") from error
     except trio.TooSlowError as error:
-        raise EnrolmentFailed(f"the bootstrap at {address} does not answer: try again, or check the address") from error
+        raise EnrolmentFailed(f"the bootstrap at {address} does not answer: try again, or check --bootstrap") from error
     except PeerFault as error:
         raise EnrolmentFailed(f"{address}: {error}") from error
     if isinstance(answer, EnrolRefused):
         raise EnrolmentFailed(f"the bootstrap refuses, {answer.reason}: {answer.advice}")
     if not isinstance(answer, EnrolGrant):
-        raise EnrolmentFailed(f"{address} answers with something else than a certificate")
+        raise EnrolmentFailed(f"what answers at {address} is not a bootstrap: check --bootstrap")
     return answer
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """What went wrong with the first attempt: a host may have several addresses, and each failure is in a group."""
+    cause = error.__cause__ or error
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    return cause
 
 
 class Dialogue:

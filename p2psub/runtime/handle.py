@@ -63,7 +63,7 @@ class Handle(ABC, Generic[Verdict]):
         return verdict
 
     def end(self) -> None:
-        """The application has left the block: nothing more comes, and nobody waits for it."""
+        """The application has left the block: nothing more comes, and no task waits for it."""
         self.is_over = True
         self._news.unpark_all()
 

@@ -1,7 +1,7 @@
 """The first frames of a session: who are you, do we speak one version, welcome.
 
 The certificate has said who the other side is; here it must say the same. In TLS 1.3 a client learns only by reading
-whether its certificate was taken, so nobody is connected before the welcome.
+whether its certificate was taken, so no node is connected before the welcome.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Greeted(NamedTuple):
 
 
 async def welcome(session: Session, me: Self) -> Greeted:
-    """The dialled side: hear the hello and check it. It is answered by whoever takes the session up."""
+    """The dialled side: hear the hello and check it. The task that takes the session up answers it."""
     with trio.fail_after(HANDSHAKE_S_MAX):
         first, reader, rest = await _first_frame(session.stream)
     hello = _only(first, Hello)

@@ -134,7 +134,7 @@ class PeerHost:
         return self._capability.score if may_lead else UNFIT
 
     async def _measure(self) -> None:
-        """Measure the machine and its links now and then; whoever may not lead shows it too, and is not ranked."""
+        """Measure the machine and its links now and then; a peer that may not lead shows it too, and is not ranked."""
         while True:
             await trio.sleep(MEASURE_EVERY_S)
             figures = [link.figures for link in self._links.open]
@@ -160,7 +160,7 @@ class PeerHost:
             await self._driver.run()
 
     async def _leave(self) -> None:
-        """Give away what we hold; whoever cannot do so in time goes as if it had crashed."""
+        """Give away what we hold; a peer that cannot do so in time goes as if it had crashed."""
         self._inbox.put_nowait(LeaveCommand())
         with trio.move_on_after(LEAVE_S_MAX):
             while not self._core.has_left:
@@ -209,7 +209,8 @@ class PeerHost:
     def status(self) -> PeerStatus:
         """How the peer is."""
         node, links = self._core.status(), self._links.open
-        stage = stage_of(node, len(links))
+        uptime_s = round(trio.current_time() - self._started_s, 3)
+        stage = stage_of(node, len(links), uptime_s)
         missing = self._store.trouble or stage.missing
         ids = [contact.id for contact in node.candidates]
         return PeerStatus(
@@ -219,7 +220,7 @@ class PeerHost:
             stage=stage.name,
             missing=missing,
             ready=missing is None,
-            uptime_s=round(trio.current_time() - self._started_s, 3),
+            uptime_s=uptime_s,
             node=node,
             links=tuple(
                 LinkStatus(

@@ -11,7 +11,7 @@ WAITING_MAX = 4096
 
 
 class Inbox:
-    """Inputs in the order in which they came. Whoever cannot wait puts at once; whoever reads a socket waits."""
+    """Inputs in the order in which they came. A task that cannot wait puts at once; one that reads a socket waits."""
 
     __slots__ = ("_full", "_idle", "_waiting")
 

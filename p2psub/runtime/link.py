@@ -30,7 +30,7 @@ RECEIVE_BYTES = 256 * 1024
 FRAME_S_MAX = 30.0
 """A frame that began must end within this time, in either direction."""
 MESSAGES_PER_S_MAX = 200_000.0
-"""A guess: more than a node takes in from all its peers together, so nobody who means well is slowed."""
+"""A guess: more than a node takes in from all its peers together, so no honest peer is slowed."""
 BYTES_PER_S_MAX = 256.0 * 1024 * 1024
 """What one peer may send for long; for a second it may send as much at once."""
 
@@ -165,5 +165,5 @@ class Link:
         # Better without this message than without the link: all others would be lost with it, again and again.
         self.counters["messages_too_large"] += 1
         kind = type(messages[0]).__name__
-        logger.error("a %s of %d bytes is not sent: nobody would take it", kind, len(payload))
+        logger.error("a %s of %d bytes is not sent: every peer would refuse it", kind, len(payload))
         return []

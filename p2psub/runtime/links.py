@@ -98,7 +98,7 @@ class LinkTable:
             self.counters["messages_without_link"] += len(effect.messages)
 
     def deny(self, denied: Set[NodeId]) -> None:
-        """Speak with these no more, and with everybody else."""
+        """Speak with these nodes no more, and with all others."""
         self._denied = denied
         for peer in denied:
             self.disconnect(Disconnect(peer, "denied"))

@@ -32,7 +32,7 @@ _KEEP: Final = """
 """
 
 Batch = dict[tuple[str, Name], Write]
-"""Of each row what was written last: nobody can see what was written before it in the same transaction."""
+"""Of each row what was written last: no reader sees what was written before it in the same transaction."""
 
 
 class DamagedRow(msgspec.Struct, frozen=True):
@@ -147,7 +147,7 @@ class Store:
         while True:
             await self._arrived.wait()
             await self.drain()
-            # Somebody else's drain may have made it durable for us.
+            # Another task's drain may have made it durable for us.
             if self._durable_number > told:
                 told = self._durable_number
                 stored(told)

@@ -53,7 +53,7 @@ class StoreBusy(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """What lies on the disk is no store any more."""
+    """What lies on the disk is not a store any more."""
 
 
 class StoreUnusable(StoreError):
@@ -89,7 +89,7 @@ def _create(path: Path) -> None:
 
 
 def _prepare(path: Path, connection: sqlite3.Connection, bytes_max: int | None) -> None:
-    # A damaged row may hold text that is none; see decode_row.
+    # A damaged row may hold text that is not UTF-8; see decode_row.
     connection.text_factory = bytes
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -110,10 +110,10 @@ def _prepare(path: Path, connection: sqlite3.Connection, bytes_max: int | None) 
 
 
 def fault_of(path: Path, error: OSError | sqlite3.Error | UnicodeDecodeError) -> StoreError:
-    """What an error means for whoever runs the peer."""
+    """What an error means for the operator of the peer."""
     if isinstance(error, OSError):
         return StoreUnusable(f"{path} cannot be used: {error.strerror}; check its directory, its owner and its disk")
-    # The low byte is the kind of error; what is above it says more than anybody needs.
+    # The low byte is the kind of error; what is above it says more than an operator needs.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code in _BUSY:
         return StoreBusy(f"{path} is in use by another process; stop that peer, or choose another data directory")
@@ -136,8 +136,9 @@ def _damaged(path: Path, why: str) -> StoreDamaged:
 def count_incarnation(path: Path, is_new: bool) -> int:
     """The number of this start, durably counted.
 
-    It lies beside the store and not in it: whoever moves a damaged store away must not be given numbers that event ids
-    of an earlier process carry. Where the count itself is lost, the time in seconds is a number it cannot have reached.
+    It lies beside the store and not in it: a peer whose damaged store was moved away must not be given numbers that
+    event ids of an earlier process carry. Where the count itself is lost, the time in seconds takes its place: the
+    count cannot have reached it.
     """
     file = path.with_name(path.name + ".incarnation")
     try:

@@ -1,7 +1,7 @@
 """Strangers: incoming connections that have proved nothing yet.
 
-There is room for some, and the oldest gives way to the newest. Whoever means well has proved itself within
-milliseconds; whoever holds connections open without a word only pushes out its own.
+There is room for some, and the oldest gives way to the newest. An honest stranger has proved itself within
+milliseconds; one that holds connections open without a word only pushes out its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A subscription as the application holds it: a channel from which items are taken.
 
 An event counts as handed over when it is taken. The node sends no more than the window; what an application has not
-taken waits at the event's owner, so a slow application stalls nobody but itself.
+taken waits at the event's owner, so a slow application stalls only itself.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class TlsTransport:
 
 
 def passport_of(stream: trio.SSLStream[trio.SocketStream], credentials: Credentials) -> Passport:
-    """Who is at the other end, by its certificate; PeerFault if that is nobody of ours."""
+    """Who is at the other end, by its certificate; PeerFault if that is not a node of our overlay."""
     certificate = stream.getpeercert(binary_form=True)
     if certificate is None:
         raise PeerFault("the peer showed no certificate")
@@ -160,7 +160,7 @@ async def bind_tcp(listen: str, public_address: str | None) -> tuple[list[trio.S
         split_address(public_address, "public_address")
     elif host in _EVERYWHERE:
         raise ConfigError(
-            "public_address", f"nobody can dial {listen}: say by which HOST:PORT others reach this machine"
+            "public_address", f"no peer can dial {listen}: say by which HOST:PORT others reach this machine"
         )
     try:
         listeners = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)

@@ -28,7 +28,7 @@ class Transport(Protocol):
     """How sessions come about."""
 
     async def dial(self, address: str) -> Session:
-        """Open a session; OSError if nobody is there, PeerFault if somebody is who cannot prove to be one of us."""
+        """Open a session; OSError if no peer answers, PeerFault if what answers cannot prove to be of our overlay."""
         ...
 
     async def bind(self) -> str:

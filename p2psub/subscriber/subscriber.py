@@ -116,7 +116,7 @@ class Subscriber:
         """Hand over what is new; say for each subscription how it ended here, or that it must wait."""
         event = deliver.timed.event
         if not self._sealer.is_genuine(event):
-            # No outcome: the node that altered it must not discharge it.
+            # No outcome: the node that altered it must not be able to discharge it.
             self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=Reason.BAD_SIGNATURE)
             return
         if event.guarantee is Guarantee.AT_MOST_ONCE and not self._is_from_super_node(peer):

@@ -1,4 +1,4 @@
-"""The bounds of design section 4 that are about time: outboxes, joins; and whether a run tested anything at all."""
+"""The bounds of docs/promises.md on outboxes and joins; and whether a run tested anything at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from p2psub.model.ids import NodeId
 from p2psub.model.records import Kind
-from sims.checkers.evidence import Evidence, Finding
+from sims.checkers.evidence import VACUOUS, Evidence, Finding
 
 OUTBOX_HEARTBEATS = 60
 JOIN_HEARTBEATS = 10
@@ -59,10 +59,10 @@ def check_formed(evidence: Evidence) -> Iterator[Finding]:
 def check_not_vacuous(evidence: Evidence, obligations: int) -> Iterator[Finding]:
     """A seed that broke nothing, or owed nothing, has shown nothing."""
     if obligations < evidence.obligations_min:
-        yield Finding("vacuous", f"{obligations} obligations, {evidence.obligations_min} are the least that counts")
+        yield Finding(VACUOUS, f"it owed {obligations} deliveries, and must owe at least {evidence.obligations_min}")
     if "crash" in evidence.fault_kinds and len(evidence.faults.crashes) < CRASHES_MIN:
-        yield Finding("vacuous", f"{len(evidence.faults.crashes)} crashes, {CRASHES_MIN} are the least that counts")
+        yield Finding(VACUOUS, f"it had {len(evidence.faults.crashes)} crashes, and must have at least {CRASHES_MIN}")
     if "partition" in evidence.fault_kinds:
         longest = max(((cut.until_us or evidence.phases.end_us) - cut.at_us for cut in evidence.faults.cuts), default=0)
         if longest <= LONG_CUT_HEARTBEATS * evidence.heartbeat_us:
-            yield Finding("vacuous", f"no cut was longer than {LONG_CUT_HEARTBEATS} heartbeats")
+            yield Finding(VACUOUS, f"it had no partition longer than {LONG_CUT_HEARTBEATS} heartbeats")

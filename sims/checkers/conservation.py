@@ -54,7 +54,7 @@ def check_matched(evidence: Evidence, obligations: Obligations) -> Iterator[Find
                 yield Finding("conservation", "discharged, though one pair has no outcome", stored, at_us)
         elif event not in kept and (event, stored.node) not in gone:
             gone.add((event, stored.node))
-            yield Finding("conservation", "neither discharged nor held by any peer", stored, at_us)
+            yield Finding("conservation", "neither discharged nor held by any node", stored, at_us)
 
 
 def check_outcome_delivered(evidence: Evidence, obligations: Obligations) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def check_outcome_delivered(evidence: Evidence, obligations: Obligations) -> Ite
         alive = (record.subscription.node, record.subscription.incarnation) in running
         pair = (record.event, record.subscription)
         if alive and record.subscription not in given_up and pair not in obligations.delivered:
-            yield Finding("conservation", "an outcome says delivered, but no peer handed it over", record, at_us)
+            yield Finding("conservation", "an outcome says delivered, but no subscriber handed it over", record, at_us)
 
 
 def _outcomes(evidence: Evidence) -> set[tuple[EventId | None, SubscriptionId | None]]:

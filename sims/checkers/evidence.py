@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
@@ -14,15 +15,22 @@ from p2psub.model.status import NodeStatus
 from sims.engine.faults import FaultLog
 from sims.engine.trace import Entry
 
+VACUOUS: Final = "vacuous"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken promise: which, and the record or the words that show it."""
+    """One broken promise: which, and the record or the words that show it; or why a run can show none."""
 
     invariant: str
     text: str
     record: Record | None = None
     at_us: int | None = None
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the run showed too little to be judged; then nothing is broken, and nothing is proven."""
+        return self.invariant == VACUOUS
 
 
 @dataclass(frozen=True, slots=True)

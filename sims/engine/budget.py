@@ -1,4 +1,4 @@
-"""The failure budget of design section 4: how much may break at once before a promise may be broken too."""
+"""The failure budget of docs/promises.md: how much may break at once before a promise may be broken too."""
 
 from __future__ import annotations
 

@@ -81,6 +81,13 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
             }
             for report in done
             for finding in report.findings
+            if not finding.is_vacuous
+        ],
+        "too_short": [
+            {"seed": report.seed, "text": finding.text}
+            for report in done
+            for finding in report.findings
+            if finding.is_vacuous
         ],
         "failover_heartbeats_max": round(max((j.failover_heartbeats_max for j in judged), default=0.0), 3),
         "join_heartbeats_max": round(max((j.join_heartbeats_max for j in judged), default=0.0), 3),

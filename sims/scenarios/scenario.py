@@ -44,10 +44,10 @@ class Scenario:
     def __post_init__(self) -> None:
         for kind in self.faults:
             if kind not in KINDS:
-                raise ConfigError("faults", f"{kind!r} is none of {', '.join(KINDS)}")
+                raise ConfigError("faults", f"{kind!r} is not a valid fault; choose from {', '.join(KINDS)}")
         least = self.formation_seconds_max / 4 + self.calm_seconds + self.quiet_seconds
         if self.seconds < least:
-            raise ConfigError("seconds", f"{least:.0f} are the least for formation, calm and quiet")
+            raise ConfigError("seconds", f"must be at least {least:.0f}, for formation, calm and quiet")
         if self.clusters < 1 or self.members < 1:
             raise ConfigError("clusters", "a run needs at least one cluster of one member")
 
@@ -76,4 +76,4 @@ def _refuse_unknown(path: Path, told: object, kind: type[Scenario] | type[Load])
     known = {field.name for field in fields(kind)}
     unknown = sorted(set(told) - known) if isinstance(told, dict) else []
     if unknown:
-        raise ConfigError(str(path), f"{unknown[0]!r} is none of {', '.join(sorted(known))}")
+        raise ConfigError(str(path), f"{unknown[0]!r} is not a valid key; choose from {', '.join(sorted(known))}")

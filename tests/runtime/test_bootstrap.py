@@ -206,13 +206,14 @@ async def test_no_other_node_learns_a_token(bootstrap: Bootstrap, nursery: trio.
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:1", "a..b:1"])
 async def test_a_bootstrap_that_is_not_there_is_said_so(bootstrap: Bootstrap, address: str) -> None:
     """With advice, whatever is wrong with the address."""
-    with pytest.raises(EnrolmentFailed, match=r"no bootstrap at .*is it running\?"):
+    with pytest.raises(EnrolmentFailed, match=r"no bootstrap answers at .*: start the bootstrap") as caught:
         await enrol(address, JoinToken.parse(bootstrap.token()), NodeKey.create())
+    assert "sub-exception" not in str(caught.value)
 
 
 async def test_what_is_no_address_is_a_wrong_setting(bootstrap: Bootstrap) -> None:
     """The person who typed it hears so."""
-    with pytest.raises(ConfigError, match="bootstrap: 'there' is no address"):
+    with pytest.raises(ConfigError, match="bootstrap: 'there' is not a valid address"):
         await enrol("there", JoinToken.parse(bootstrap.token()), NodeKey.create())
 
 
@@ -314,7 +315,7 @@ async def shown_to(node: CertifiedNode, bootstrap: Bootstrap) -> Passport:
 
 async def test_where_it_listens_must_be_an_address_that_others_can_dial(authority: Authority, tmp_path: Path) -> None:
     """Every address of a machine is none of them; and one that is taken cannot be had."""
-    with pytest.raises(ConfigError, match=r"public_address: nobody can dial 0\.0\.0\.0:0"):
+    with pytest.raises(ConfigError, match=r"public_address: no peer can dial 0\.0\.0\.0:0"):
         await Service(ServiceConfig(tmp_path / "ca", OVERLAY, "0.0.0.0:0"), authority, is_new=True).run()
     listeners, taken = await bind_tcp("127.0.0.1:0", None)
     async with listeners[0]:

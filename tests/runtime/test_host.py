@@ -145,7 +145,7 @@ async def test_a_peer_without_the_right_to_rule_founds_nothing(place: Place) -> 
             await trio.sleep(NODE.heartbeat_us / 1e6)
         await trio.sleep(5 * NODE.heartbeat_us / 1e6)
         status = member.status()
-    assert (status.stage, status.ready, status.score < 0) == ("choosing", False, True)
+    assert (status.stage, status.ready, status.score < 0) == ("seeking", False, True)
 
 
 async def test_what_an_application_raises_reaches_its_caller(place: Place) -> None:

@@ -77,7 +77,7 @@ class MemoryPeer:
             nursery.start_soon(self.driver.run)
 
     def status(self) -> PeerStatus:
-        stage = stage_of(self.core.status(), len(self.links.open))
+        stage = stage_of(self.core.status(), len(self.links.open), uptime_s=0.0)
         return msgspec.structs.replace(
             STATUS, node=self.core.status(), stage=stage.name, missing=stage.missing, ready=stage.missing is None
         )

@@ -189,9 +189,9 @@ async def _never(_: Session) -> None:
 
 async def test_where_we_listen_must_be_an_address_that_others_can_dial() -> None:
     """Unless the operator says what the others shall dial instead."""
-    with pytest.raises(ConfigError, match=r"public_address: nobody can dial 0\.0\.0\.0:0"):
+    with pytest.raises(ConfigError, match=r"public_address: no peer can dial 0\.0\.0\.0:0"):
         await bind_tcp("0.0.0.0:0", None)
-    with pytest.raises(ConfigError, match="public_address: 'here' is no address"):
+    with pytest.raises(ConfigError, match="public_address: 'here' is not a valid address"):
         await bind_tcp("127.0.0.1:0", "here")
     listeners, address = await bind_tcp("127.0.0.1:0", "peer.example:7400")
     assert address == "peer.example:7400"

@@ -70,7 +70,7 @@ def start_forgetful_bootstrap(stage: Stage) -> None:
 
 def unready(stage: Stage) -> list[str]:
     """What the running peers wait for."""
-    stages = [stage_of(said, links=1) for said in stage.statuses()]
+    stages = [stage_of(said, links=1, uptime_s=60.0) for said in stage.statuses()]
     return [f"{name}: {missing}" for name, missing in stages if missing is not None]
 
 

@@ -22,7 +22,7 @@ def formed(members: int) -> Stage:
 def stages_of(hosts: list[Host]) -> set[str]:
     """How far these peers say they are."""
     statuses = [status_of(host) for host in hosts]
-    return {stage_of(said, links=1).name for said in statuses if said is not None}
+    return {stage_of(said, links=1, uptime_s=60.0).name for said in statuses if said is not None}
 
 
 def test_super_node_that_is_cut_off_from_its_cluster_is_not_ready() -> None:

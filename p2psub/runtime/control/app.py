@@ -118,7 +118,7 @@ def _stream_page(stream: OpenStream) -> StreamPage:
 
 
 def _shown(request: Request, page: Page, text: Callable[[Page], str]) -> Response:
-    """A page as a table for whoever asks for text, else as JSON."""
+    """A page as a table for clients that ask for text, else as JSON."""
     if request.headers.get("accept", "").startswith("text/plain"):
         return PlainTextResponse(text(page))
     return JsonResponse(page)

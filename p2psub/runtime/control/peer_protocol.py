@@ -14,7 +14,7 @@ from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVer
 
 
 class SubscriptionProtocol(Protocol):
-    """A subscription from which items are taken; one that is not taken from stalls nobody else."""
+    """A subscription from which items are taken; one that is not taken from stalls no other."""
 
     @property
     def id(self) -> SubscriptionId:

@@ -33,7 +33,7 @@ def read_request(kind: type[Body], text: bytes) -> Body:
     except msgspec.ValidationError as error:
         raise BadContent(str(error), "GET /openapi.json describes the fields") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadContent(f"the request is no JSON: {error}", "send one JSON object, in UTF-8") from error
+        raise BadContent(f"the request is not valid JSON: {error}", "send one JSON object, in UTF-8") from error
 
 
 class Gate:
@@ -55,6 +55,6 @@ class Gate:
         if not status.ready:
             missing = f": {status.missing}" if status.missing else ""
             others = "".join(f"; {text}" for text in status.troubles.values() if text != status.missing)
-            message = f"the peer is not ready but {status.stage}{missing}{others}"
+            message = f"the peer is not ready, it is {status.stage}{missing}{others}"
             raise NotReady(message, "wait until it is; p2psub status and GET /readyz tell")
         return True

@@ -75,7 +75,7 @@ async def answer_http(request: Request, error: Exception) -> Response:
 
 
 async def answer_disconnect(_: Request, __: Exception) -> Response:
-    """Nobody listens any more."""
+    """The client has hung up."""
     return Response()
 
 

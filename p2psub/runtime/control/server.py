@@ -62,7 +62,7 @@ async def serve_control(
 
 @contextmanager
 def announced(data: Path, url: str, token: str) -> Iterator[None]:
-    """Keep URL and token where clients look for them; whoever finds the URL finds the token too."""
+    """Keep URL and token where clients look for them; a client that finds the URL finds the token too."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         write_whole(data / TOKEN_FILE, f"{token}\n".encode())

@@ -17,7 +17,7 @@ from p2psub.errors import ConfigError, P2psubError
     [
         (ConfigError("listen", "it is taken; choose another"), EXIT_REFUSED),
         (BadUsage("nothing is named", "name it"), EXIT_BAD_INPUT),
-        (NoPeer("nobody", "start one"), EXIT_NO_PEER),
+        (NoPeer("no peer answers", "start one"), EXIT_NO_PEER),
     ],
 )
 def test_error_is_advice_and_a_code(error: P2psubError, code: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,12 +32,12 @@ def test_error_is_advice_and_a_code(error: P2psubError, code: int, capsys: pytes
 
 
 def test_error_without_advice_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody is sent to a peer that never started."""
+    """The operator is not sent to a peer that never started."""
     with pytest.raises(typer.Exit), explained(as_json=True):
-        raise ConfigError("public_address", "nobody can dial it: say by which address others reach this machine")
+        raise ConfigError("public_address", "no peer can dial it: say by which address others reach this machine")
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["advice"] == ""
-    assert error["message"].startswith("public_address: nobody")
+    assert error["message"].startswith("public_address: no peer")
 
 
 def test_all_of_several_are_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,10 +11,15 @@ import msgspec
 import pytest
 import trio
 import trio.testing
+from typer.testing import CliRunner
 
 from p2psub.api.settings import PeerConfig
 from p2psub.api.status import PeerStatus
+from p2psub.cli.exits import EXIT_REFUSED
+from p2psub.cli.main import app
 from p2psub.cli.peer import _enrol, _tell_stages
+from p2psub.identity.enrolment import FINGERPRINT_BYTES, SECRET_BYTES, JoinToken
+from p2psub.model.status import LifeStage
 from p2psub.runtime.peer import Peer
 from tests.runtime.certified_nodes import ForgingAuthority
 from tests.unit.runtime.control.fakes import STATUS
@@ -50,10 +55,42 @@ async def test_each_stage_is_told_once(capsys: pytest.CaptureFixture[str], nurse
     ]
 
 
+@pytest.mark.parametrize(
+    ("stage", "told"),
+    [
+        (LifeStage.SEEKING, "is seeking cluster blue: luck, control http://here"),
+        (LifeStage.JOINING, "is joining cluster blue: luck, control http://here"),
+        ("ready", "is ready, candidate of cluster blue: luck, control http://here"),
+    ],
+)
+async def test_a_line_says_what_the_peer_does_with_its_cluster(
+    stage: str, told: str, capsys: pytest.CaptureFixture[str], nursery: trio.Nursery
+) -> None:
+    """Its role is told once it has one."""
+    peer = cast("Peer", Changing([msgspec.structs.replace(STATUS, stage=stage, missing="luck")]))
+    nursery.start_soon(_tell_stages, peer, False, "http://here")
+    await trio.testing.wait_all_tasks_blocked()
+    nursery.cancel_scope.cancel()
+    assert capsys.readouterr().out.endswith(f" at ann.test:7400 {told}\n")
+
+
+def test_a_bootstrap_that_is_down_is_told_in_one_line(tmp_path: Path) -> None:
+    """With what to do about it, and no word of a peer that never was."""
+    token = JoinToken("overlay", bytes(SECRET_BYTES), bytes(FINGERPRINT_BYTES)).format()
+    words = ["peer", "--data", str(tmp_path / "ann"), "--bootstrap", "127.0.0.1:1", "--token", token]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == EXIT_REFUSED
+    enrolling, told = result.stderr.splitlines()
+    assert enrolling.endswith("is enrolling at 127.0.0.1:1")
+    assert told.startswith("p2psub: no bootstrap answers at 127.0.0.1:1 (")
+    assert told.endswith("): start the bootstrap, or correct --bootstrap")
+    assert "sub-exception" not in told
+
+
 async def test_token_that_is_not_needed_is_not_used_without_a_word(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever gave it may have wanted other rights."""
+    """The operator may have wanted other rights."""
     node = ForgingAuthority().node(tmp_path / "node")
     node.enrol()
     await _enrol(PeerConfig(tmp_path / "node", "127.0.0.1:1", "some.token.here", name="ann"))

@@ -15,6 +15,8 @@ from typer.testing import CliRunner, Result
 
 from p2psub.api.errors import NotReady
 from p2psub.api.items import Gap
+from p2psub.api.schemas import SubscribeRequest
+from p2psub.cli import pubsub
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_NO_PEER, EXIT_REFUSED
 from p2psub.cli.pubsub import pub, sub
 from p2psub.model.content import Draft, Guarantee, Moment
@@ -76,7 +78,7 @@ def test_pub_reads_stdin_line_by_line(peer: Served) -> None:
         f"published {EVENT_1}",
         f"published {NODE.id.hex()}.5.2",
     ]
-    assert "event 2: the request is no JSON" in result.stderr
+    assert "event 2: the request is not valid JSON" in result.stderr
     assert peer.peer.published == [Draft("a", {"n": 1}), Draft("b")]
 
 
@@ -108,6 +110,8 @@ def test_pub_of_nothing_is_fine(peer: Served) -> None:
         (["sub", "--filter", "price >"], "write one, such as price > 10"),
         (["sub", "--filter", "a = :b", "--param", "b"], "price=12.5"),
         (["sub", "--filter", "a = 1", "--count", "0"], "count"),
+        (["sub", "price >"], "write one, such as price > 10"),
+        (["sub", "quotes/ACME", "--filter", "a = 1"], "not both"),
     ],
 )
 def test_bad_input_is_exit_code_2_and_advice(peer: Served, words: list[str], advice: str) -> None:
@@ -155,6 +159,27 @@ def start(name: str, peer: Served, *words: str) -> subprocess.Popen[str]:
     code = f"{terminal}; import typer; from p2psub.cli.pubsub import {name}; typer.run({name})"
     command = [sys.executable, "-c", code, "--data", str(peer.data), *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ([], ""),
+        ([""], ""),
+        (["quotes/ACME"], "topic = 'quotes/ACME'"),
+        (["price>10"], "price>10"),
+        (["price > 10"], "price > 10"),
+        (["--filter", "price > 10"], "price > 10"),
+    ],
+)
+def test_sub_takes_a_topic_or_a_filter_or_everything(
+    words: list[str], wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A word is a topic; what compares is a filter."""
+    asked: list[SubscribeRequest] = []
+    monkeypatch.setattr(pubsub, "_hold", lambda request, *_: asked.append(request))
+    result = run("sub", *words)
+    assert (result.exit_code, [request.filter for request in asked]) == (0, [wanted]), result.output
 
 
 def test_sub_prints_events_until_it_has_enough(peer: Served) -> None:

@@ -94,7 +94,7 @@ def test_bootstrap_has_a_table_and_variables_of_its_own(tmp_path: Path) -> None:
     [
         ("[peer]\nlistn = 1", 2, "peer.listn", "did you mean listen?"),
         ("[pear]", 1, "pear", "did you mean peer?"),
-        ("name = 'x'", 1, "name", "no such table"),
+        ("name = 'x'", 1, "name", "this table is not known"),
         ("node = 5", 1, "node", r"write \[node\]"),
         ("[node]\n\nring.fingers = '3'", 3, "node.ring.fingers", "expected int, got str"),
         ("[node.ring]\nfingers = true", 2, "node.ring.fingers", "expected int, got bool"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from p2psub.cli.exits import EXIT_REFUSED
 from p2psub.cli.main import app
 from p2psub.cli.ranges import read_seeds, read_sizes
+from p2psub.cli.sim import EXIT_TOO_SHORT
 from p2psub.errors import ConfigError
 from p2psub.model.records import Kind, Record
 from p2psub.traces.segments import read_segments
@@ -68,7 +70,7 @@ def test_a_simulated_trace_is_what_peers_would_have_written(tmp_path: Path) -> N
     out = tmp_path / "trace"
     options = ["--clusters", "2", "--members", "3", "--seconds", "90", "--seeds", "3", "--faults", "none"]
     options += ["--schedules", "none", "--trace-out", str(out)]
-    assert CliRunner().invoke(app, ["sim", "overlay", *options]).exit_code in (0, 3)
+    assert CliRunner().invoke(app, ["sim", "overlay", *options]).exit_code in (0, EXIT_TOO_SHORT)
     processes: dict[tuple[bytes, int], list[Record]] = {}
     for record in read_segments(out):
         processes.setdefault((record.node, record.incarnation), []).append(record)
@@ -79,3 +81,15 @@ def test_a_simulated_trace_is_what_peers_would_have_written(tmp_path: Path) -> N
         assert [record.stamp for record in records] == sorted(record.stamp for record in records)
     again = CliRunner().invoke(app, ["sim", "overlay", *options])
     assert (again.exit_code, "name a new directory" in again.output) == (EXIT_REFUSED, True)
+
+
+def test_a_run_that_is_too_short_is_no_violation() -> None:
+    """It has its own words and exit code: nothing is broken, and nothing is shown."""
+    words = ["sim", "overlay", "--clusters", "1", "--members", "3", "--seconds", "90", "--seeds", "1", "--jobs", "1"]
+    result = CliRunner().invoke(app, [*words, "--faults", "crash,partition", "--schedules", "none", "--json"])
+    assert result.exit_code == EXIT_TOO_SHORT, result.output
+    summary = json.loads(result.stdout)
+    assert summary["violations"] == []
+    assert {one["seed"] for one in summary["too_short"]} == {1}
+    assert result.stderr.startswith("seed 1 was too short to judge: ")
+    assert "more --seconds" in result.stderr

@@ -113,7 +113,7 @@ def test_parameters_are_constants() -> None:
     [
         (math.nan, "NaN"),
         (2**64, "64 bits"),
-        (None, "None is no constant"),
+        (None, "None is not a valid constant"),
         (1j, "complex"),
         ("\ud800", "Unicode"),
         ([1.5], "whole numbers and text"),
