@@ -8,7 +8,7 @@ import msgspec
 
 from p2psub.api.status import LinkStatus, PeerStatus, Trouble
 from p2psub.api.values import id_to_text
-from p2psub.matching.printing import print_filter
+from p2psub.matching.printer import print_filter
 from p2psub.model.content import Advertisement
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch

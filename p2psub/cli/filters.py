@@ -17,7 +17,7 @@ from p2psub.matching.linear import matches
 from p2psub.matching.literals import write
 from p2psub.matching.normal_form import negated, normal_form
 from p2psub.matching.predicates import content_of
-from p2psub.matching.printing import print_predicate
+from p2psub.matching.printer import print_predicate
 from p2psub.model.content import TOPIC, Event, Filter, Moment, Operator, Predicate, pinned_topics
 from p2psub.model.ids import EventId, NodeId, Place
 

@@ -12,7 +12,7 @@ from p2psub.api.schemas import event_item
 from p2psub.api.values import id_to_text
 from p2psub.cli.assignments import spell_text
 from p2psub.cli.texts import event_text
-from p2psub.matching.printing import print_filter
+from p2psub.matching.printer import print_filter
 from p2psub.model.content import Declaration
 from p2psub.model.records import Kind, Record
 from p2psub.traces.reader import Arrival, Journey

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from p2psub.matching.buckets import RowNumber
-from p2psub.matching.filing import Filing
+from p2psub.matching.homes import Filing
 from p2psub.matching.kernel import Slot
 from p2psub.matching.spans import CHECKSUM, Kind
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from p2psub.matching.buckets import Bucket
 from p2psub.matching.conjunctions import Conjunctions
-from p2psub.matching.filing import Attribute
+from p2psub.matching.homes import Attribute
 from p2psub.matching.kernel import Floats, Numbers, RowNumbers, distinct, narrow
 from p2psub.matching.spans import KINDS_OF, positions_of
 from p2psub.matching.store import NO_REST, Content, Truths

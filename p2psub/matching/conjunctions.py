@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from p2psub.matching.axes import Axes, Ends, PlacedSpan, breadth
 from p2psub.matching.bitmaps import Bitmaps, Segment
 from p2psub.matching.buckets import Buckets, RowNumber, TriedBuckets
-from p2psub.matching.filing import Filing, Hashed, rarest
+from p2psub.matching.homes import Filing, Hashed, rarest
 from p2psub.matching.predicates import are_defined
 from p2psub.matching.rows import Rows
 from p2psub.matching.sizes import Sizes

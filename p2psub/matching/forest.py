@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from p2psub.matching.covering import ConjunctionScope, Scope, scope_of
 from p2psub.matching.extents import Extent, only_value
-from p2psub.matching.printing import print_filter
+from p2psub.matching.printer import print_filter
 from p2psub.model.content import Filter
 from p2psub.model.ids import SubscriptionId
 

@@ -14,8 +14,8 @@ from p2psub.matching.faults import FilterError
 from p2psub.matching.grammar import parse
 from p2psub.matching.limits import DEFAULTS, Limits, excess_of
 from p2psub.matching.normal_form import normal_form, size_of
-from p2psub.matching.printing import print_filter
-from p2psub.matching.reading import Reader
+from p2psub.matching.printer import print_filter
+from p2psub.matching.reader import Reader
 from p2psub.model.content import Filter
 
 __all__ = ["FilterError", "Limits", "parse_filter", "print_filter"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from p2psub.matching.buckets import Bucket, Buckets, RowNumber
 from p2psub.matching.conjunctions import Conjunctions
-from p2psub.matching.filing import Attribute
+from p2psub.matching.homes import Attribute
 from p2psub.matching.kernel import RowNumbers, narrow_one
 from p2psub.matching.spans import KINDS_OF, position_of
 from p2psub.matching.store import NO_REST, Content, Truths

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from p2psub.matching.printing import print_predicate
+from p2psub.matching.printer import print_predicate
 from p2psub.model.content import TOPIC, Filter, Operator, Predicate
 
 

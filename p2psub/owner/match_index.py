@@ -12,7 +12,7 @@ from typing import Final
 
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
-from p2psub.matching.growing import GrowingMatcher
+from p2psub.matching.adaptive_matcher import GrowingMatcher
 from p2psub.matching.matcher import Matcher, Wanted
 from p2psub.model.changes import Change
 from p2psub.model.content import DeclarationState, Event, Subscription, keys_of

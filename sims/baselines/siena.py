@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from p2psub.matching.covering import Scope, scope_of
 from p2psub.matching.extents import only_value
 from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
-from p2psub.matching.printing import print_filter
+from p2psub.matching.printer import print_filter
 from p2psub.model.content import Event, Filter, Subscription
 from p2psub.model.ids import SubscriptionId
 

@@ -18,8 +18,8 @@ from random import Random
 from time import process_time
 from typing import Any, Final, Protocol
 
+from p2psub.matching.adaptive_matcher import GrowingMatcher
 from p2psub.matching.forest import Forest
-from p2psub.matching.growing import GrowingMatcher
 from p2psub.matching.linear import LinearMatcher
 from p2psub.model.content import Event, Subscription
 from p2psub.model.ids import SubscriptionId

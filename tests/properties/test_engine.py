@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from p2psub.matching.adaptive_matcher import GrowingMatcher
 from p2psub.matching.engine import Engine
-from p2psub.matching.growing import GrowingMatcher
 from p2psub.matching.linear import LinearMatcher
 from p2psub.matching.matcher import Wanted
 from p2psub.matching.sizes import Sizes

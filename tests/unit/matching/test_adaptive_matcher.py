@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from p2psub.matching.growing import GrowingMatcher
+from p2psub.matching.adaptive_matcher import GrowingMatcher
 from p2psub.matching.linear import LinearMatcher
 from p2psub.matching.sizes import DEFAULTS
 from p2psub.model.content import DeclarationState, Event, Filter, Operator, Predicate, Subscription
@@ -43,8 +43,8 @@ def test_numpy_is_loaded_by_those_who_need_it() -> None:
     script = f"""
 import sys
 import p2psub.runtime.host
-from p2psub.matching.growing import GrowingMatcher
-from tests.unit.matching.test_growing import subscription
+from p2psub.matching.adaptive_matcher import GrowingMatcher
+from tests.unit.matching.test_adaptive_matcher import subscription
 matcher = GrowingMatcher()
 for number in range({DEFAULTS.linear_max}):
     matcher.add(subscription(number))
