@@ -91,7 +91,7 @@ class Matchmaker:
         return None if gathering.shards else self._gathering.pop(gathering.timed.event.id, None)
 
     def on_match_request(self, peer: Contact, request: MatchRequest) -> None:
-        """Answer for a wildcard shard, if it is ours; an asker that hears nothing asks again."""
+        """Answer for a wildcard shard, if it is ours; an owner that hears nothing asks again."""
         if not 0 <= request.shard < self._config.shards:
             return
         key = self._match_index.shard_key(request.shard)

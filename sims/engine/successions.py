@@ -1,4 +1,4 @@
-"""Who answers for the keys of a member that fell, and from when on: read off the tables as members adopt them."""
+"""Which member answers for the keys of one that fell, and from when on: read off the tables as members adopt them."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ class Successions:
 
 
 def _owner(said: NodeStatus, place: NodeId) -> NodeId | None:
-    """Who owns that place by the table that a member obeys."""
+    """The owner of that place by the table that a member obeys."""
     return said.owners[bisect_left(said.owners, place) % len(said.owners)] if said.owners else None

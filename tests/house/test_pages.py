@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MESSAGES = (ROOT / "docs" / "protocol" / "messages.md").read_text(encoding="utf-8")
 QUOTED = re.compile(r"`([\w./-]+(?:\.py|\.toml|/))`")
-LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[\w-]*)?\)")
+LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([\w-]*))?\)")
 PREFIXES = ("", "p2psub/", "p2psub/analysis/")
 OF_OTHER_TREES = {"traces/", "tables/", "pubsub/"}
 """Directories of a peer's data and of a report, and the one that a decision says there is no more."""
@@ -55,9 +55,20 @@ def test_every_path_on_a_page_exists() -> None:
     assert not missing
 
 
-def test_every_link_between_pages_leads_to_a_file() -> None:
-    """A page that moves takes its links along."""
+def _anchors(page: Path) -> set[str]:
+    """Where a link into a page can lead: its headings, as forges name them, and what it names itself."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    named = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return named | set(re.findall(r'<a id="([\w-]+)"', text))
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    """A page or a heading that changes its name takes its links along."""
     pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
-    links = [(page, link) for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    links = [(page, *link) for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))]
     assert len(links) > 100
-    assert not [(page.name, link) for page, link in links if not (page.parent / link).exists()]
+    for page, path, anchor in links:
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page.name} links to {path}"
+        assert not anchor or anchor in _anchors(target), f"{page.name} links to {path}#{anchor}"
