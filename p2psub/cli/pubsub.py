@@ -126,7 +126,7 @@ def _batches_of_stdin() -> Iterator[list[bytes]]:
 
 def sub(
     wanted: Annotated[
-        str, typer.Argument(metavar="[TOPIC|FILTER]", help="Which events: a topic, or a filter. Nothing: all.")
+        str, typer.Argument(metavar="TOPIC|FILTER", help="Which events: a topic, or a filter. Nothing: all.")
     ] = "",
     filter_: Annotated[
         str, typer.Option("--filter", "-f", help="The filter: topic = 'quotes/ACME' AND price > 10.")
@@ -195,7 +195,7 @@ def advertise(
     rate: Annotated[float, typer.Option(help="How many of them per second, at most.")],
     offered: Annotated[
         str,
-        typer.Argument(metavar="[TOPIC|FILTER]", help="Which events come: a topic, or a filter. Nothing: all."),
+        typer.Argument(metavar="TOPIC|FILTER", help="Which events come: a topic, or a filter. Nothing: all."),
     ] = "",
     filter_: Annotated[str, typer.Option("--filter", "-f", help="The filter: topic = 'quotes/ACME'.")] = "",
     params: Params = None,

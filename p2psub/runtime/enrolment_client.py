@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import time
 
@@ -90,12 +91,14 @@ async def _ask(
     return answer
 
 
-def _first_cause(error: BaseException) -> BaseException:
+def _first_cause(error: BaseException) -> str:
     """What went wrong with the first attempt: a host may have several addresses, and each failure is in a group."""
     cause = error.__cause__ or error
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
-    return cause
+    # The system's words alone: trio's name the address, which the reader has seen already.
+    number = cause.errno if isinstance(cause, OSError) else None
+    return os.strerror(number) if number is not None and number > 0 else str(cause)
 
 
 class Dialogue:

@@ -51,7 +51,7 @@ def check_failover(evidence: Evidence) -> Iterator[Finding]:
     """The bound: a cluster has a super-node again after eight heartbeats."""
     for at_us, cluster, heartbeats in failovers(evidence):
         if heartbeats is None or heartbeats > FAILOVER_HEARTBEATS:
-            took = "none followed" if heartbeats is None else f"the next came after {heartbeats:.1f} heartbeats"
+            took = "no other followed" if heartbeats is None else f"the next came after {heartbeats:.1f} heartbeats"
             yield Finding("bound:failover", f"the super-node of {cluster} crashed; {took}", None, at_us)
 
 

@@ -82,9 +82,8 @@ def test_a_bootstrap_that_is_down_is_told_in_one_line(tmp_path: Path) -> None:
     assert result.exit_code == EXIT_REFUSED
     enrolling, told = result.stderr.splitlines()
     assert enrolling.endswith("is enrolling at 127.0.0.1:1")
-    assert told.startswith("p2psub: no bootstrap answers at 127.0.0.1:1 (")
-    assert told.endswith("): start the bootstrap, or correct --bootstrap")
-    assert "sub-exception" not in told
+    advice = "start the bootstrap, or correct --bootstrap"
+    assert told == f"p2psub: no bootstrap answers at 127.0.0.1:1 (Connection refused): {advice}"
 
 
 async def test_token_that_is_not_needed_is_not_used_without_a_word(
