@@ -57,7 +57,7 @@ def never_compares_changes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AntiEntropy, "on_cube_heartbeat", silent)
 
 
-@mutant("S1", on=CLUSTER_COMES_LATE, first=(6, 10))
+@mutant("S1", on=CLUSTER_COMES_LATE, first=4)
 def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new cluster acts only when its owners hold every change fixed at the split. Here it acts at once."""
 
