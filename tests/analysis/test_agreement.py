@@ -123,7 +123,10 @@ def pairs_of(rows: Iterable[Any]) -> set[tuple[int, int]]:
     return {(row.event, row.subscription) for row in rows}
 
 
-@pytest.mark.parametrize(("scenario", "seed"), [(CUT, 1), (CRASHED, 2)], ids=["cut", "crashed"])
+@pytest.mark.parametrize(
+    ("scenario", "seed"),
+    [pytest.param(CUT, 1, id="cut", marks=pytest.mark.slow), pytest.param(CRASHED, 2, id="crashed")],
+)
 def test_64_nodes_are_judged_alike(spark: SparkSession, tmp_path: Path, scenario: Scenario, seed: int) -> None:
     """Obligations, deliveries, losses, duplicates, transfers and violations, all through real segments."""
     run = perform(scenario, seed)

@@ -17,7 +17,9 @@ from tests.analysis.wrongs import Wrongs, peers
 
 
 @pytest.mark.parametrize("is_rematched", [False, True], ids=["by counts", "rematched"])
-@pytest.mark.parametrize("is_cut", [False, True], ids=["whole", "cut"])
+@pytest.mark.parametrize(
+    "is_cut", [pytest.param(False, id="whole"), pytest.param(True, id="cut", marks=pytest.mark.slow)]
+)
 def test_audits_find_what_was_planted_and_nothing_else(spark: SparkSession, is_cut: bool, is_rematched: bool) -> None:
     """Every broken promise, with its records; the kept ones beside them are passed over. DuckDB finds the same."""
     wrongs = Wrongs(is_cut=is_cut)

@@ -116,7 +116,7 @@ def test_tables_are_partitioned_and_sorted(spark: SparkSession, tmp_path: Path) 
         bob.keep(event)
     trace.write(tmp_path / "in", batch=7)
     compact(spark, [tmp_path / "in"], tmp_path / "out")
-    kept = spark.read.parquet(str(tmp_path / "out" / "records" / "kind=keep")).collect()
+    kept = spark.read.parquet(str(tmp_path / "out" / "records" / "kind=copy")).collect()
     assert len(kept) == 40
     assert [(row.event, row.wall_us) for row in kept] == sorted((row.event, row.wall_us) for row in kept)
     assert {path.name for path in (tmp_path / "out" / "records").glob("kind=*")} == {
@@ -145,7 +145,7 @@ def test_a_crash_leaves_no_half_result(spark: SparkSession, tmp_path: Path, monk
     assert compact(spark, [tmp_path / "in"], tmp_path / "out").rows == 2
 
 
-@pytest.mark.parametrize("part", ["records", "records/kind=keep", "processes"])
+@pytest.mark.parametrize("part", ["records", "records/kind=copy", "processes"])
 def test_a_compaction_that_was_copied_in_part_is_refused(spark: SparkSession, tmp_path: Path, part: str) -> None:
     """Its mark may have come before its data; a figure of the rest would be wrong."""
     rich_trace().write(tmp_path / "in")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.compaction import compact
@@ -14,6 +15,7 @@ from p2psub.traces.segments import SegmentName
 from tests.analysis.traces import market
 
 
+@pytest.mark.slow
 def test_the_last_figures_are_those_of_an_analysis_afterwards(spark: SparkSession, tmp_path: Path) -> None:
     """Segments appear in two rounds, also twice, damaged, shorter than later, overlapping; one round has no news."""
     written, followed = tmp_path / "written", tmp_path / "followed"

@@ -34,7 +34,7 @@ RINGS_PART = Scenario(
 
 LONE_RING_PARTS = replace(RINGS_PART, clusters=1)
 """The same with one ring, which no other cluster can tell of its other half."""
-LONE_RING_ADVERTISES = replace(LONE_RING_PARTS, load=replace(LONE_RING_PARTS.load, advertised_per_second=0.2))
+LONE_RING_ADVERTISES = replace(LONE_RING_PARTS, load=replace(LONE_RING_PARTS.load, advertised_per_second=1.0))
 """What a half calls stable there, no other cluster knows."""
 
 

@@ -68,7 +68,7 @@ def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Leadership, "_probe_for_other_term", lambda self, term: None)
 
 
-@mutant("S9", on=LONE_RING_ADVERTISES)
+@mutant("S9", on=LONE_RING_ADVERTISES, first=(12, 14, 16))
 def offers_its_legacy_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: a deposed super-node shows what it numbered until its successor has it. Here once, seen or not."""
     patch.setattr(AntiEntropy, "beat", lambda self, super_node: None)

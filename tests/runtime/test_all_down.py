@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.overlays import Bootstrap, Peer, wait_idle, wait_one_ring
 from tests.runtime.terminals import desk_in, eventually
 
@@ -17,6 +19,7 @@ def clusters_seen_by(peer: Peer) -> set[tuple[str, str]]:
     return {(found["cluster"], found["prefix"]) for found in peer.status()["cube"]["clusters"]}
 
 
+@pytest.mark.slow
 def test_two_clusters_come_back_from_their_disks_alone(tmp_path: Path) -> None:
     """Every process is killed, the bootstrap for good. What is published in one cluster is then seen in the other."""
     with desk_in(tmp_path) as desk:
