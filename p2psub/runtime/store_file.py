@@ -11,8 +11,8 @@ from typing import Final
 from p2psub.errors import P2psubError
 from p2psub.whole_file import sync_directory, write_whole
 
-LAYOUT: Final = 1
-"""Version of the tables; a store with a higher one belongs to a newer p2psub."""
+LAYOUT: Final = 2
+"""Version of the tables; a store with another one is refused. A new file has 0."""
 
 _WAL_BYTES_MAX: Final = 16 << 20
 """The write-ahead log is cut back to this after a burst. A guess."""
@@ -98,8 +98,9 @@ def _prepare(path: Path, connection: sqlite3.Connection, bytes_max: int | None) 
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_MAX}")
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
-    if layout > LAYOUT:
-        raise StoreUnusable(f"{path} has layout {layout}, and this p2psub knows {LAYOUT}; use a newer p2psub")
+    if layout not in {0, LAYOUT}:
+        advice = "use the p2psub that wrote it, or start with a new data directory"
+        raise StoreUnusable(f"{path} has layout {layout}, and this p2psub knows {LAYOUT}; {advice}")
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != b"ok":
         raise _damaged(path, verdict.decode(errors="replace"))

@@ -424,11 +424,12 @@ def test_a_file_that_is_no_store_is_refused(path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
 
 
-def test_a_newer_layout_is_refused(path: Path) -> None:
-    """An older p2psub does not touch what a newer one wrote."""
+@pytest.mark.parametrize("layout", [1, 3])
+def test_another_layout_is_refused(path: Path, layout: int) -> None:
+    """This p2psub does not touch what another one wrote, be it older or newer, and says what to do."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 2")
-    with pytest.raises(StoreUnusable, match="use a newer p2psub"):
+        connection.execute(f"PRAGMA user_version = {layout}")
+    with pytest.raises(StoreUnusable, match=f"layout {layout}, .* new data directory"):
         Store.open(path)
 
 
