@@ -21,7 +21,7 @@ class PeerFault(P2psubError):
 
 
 class FrameError(PeerFault):
-    """Bytes that are no frame of ours: wrong magic, length or checksum."""
+    """Bytes that are not a frame of ours: wrong magic, length or checksum."""
 
 
 class OversizedFrame(FrameError):
@@ -33,4 +33,4 @@ class UnknownVersion(PeerFault):
 
 
 class MalformedMessage(PeerFault):
-    """A sound frame whose content is no message of ours."""
+    """A sound frame whose content is not a message of ours."""

@@ -68,7 +68,7 @@ def compact(
     check_out(out)
     out = out.resolve()
     sources = find_sources(directories)
-    # What is to be replaced is no source, even if it lies among the traces.
+    # What is to be replaced is not a source, even if it lies among the traces.
     sources = sources._replace(compacted=[path for path in sources.compacted if path != out])
     draft = out.parent / f".{out.name}.draft"
     shutil.rmtree(draft, ignore_errors=True)

@@ -43,7 +43,7 @@ def headline(compacted: Compacted, known: Mapping[str, DataFrame] = MappingProxy
 def count_failovers(rule: DataFrame) -> int:
     """How often a cluster got another peer for its super-node; terms are few.
 
-    Founders of one cluster that meet have the same counter: that all but one give way is no failover.
+    Founders of one cluster that meet have the same counter: that all but one give way is not a failover.
     """
     clusters: dict[str, list[tuple[int, int, object]]] = {}
     for row in rule.select("cluster", "epoch_counter", "ended_us", "node").collect():

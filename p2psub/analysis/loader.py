@@ -1,6 +1,6 @@
 """Segments to rows: JSON lines read in parallel, flattened, with every file judged as a whole.
 
-A segment in which one line is no record is left out whole, and named: half of it would be a trace with holes that no
+A segment in which one line is not a record is left out whole, and named: half of it would be a trace with holes that no
 sequence number explains. What it held then shows as missing records of its process, never as a figure.
 
 Names stay names here (base64, as in the segments); `numbers` replaces them.
@@ -182,7 +182,7 @@ def _named(name: str) -> list[Column]:
 
 
 def _is_bad() -> Column:
-    """Whether a line is no record: not JSON, a part missing or of the wrong type, or of a kind that we do not know."""
+    """Whether a line is not a record: not JSON, a part missing or of the wrong type, or of an unknown kind."""
 
     def absent(*names: str) -> Column:
         return reduce(or_, (F.col(name).isNull() for name in names))
@@ -239,7 +239,7 @@ def path_of(file: str) -> Path:
 
 def _wrong_with(row: Row) -> str | None:
     if row.bad:
-        return f"{row.bad} of {row.bad + row.rows} lines are no records: truncated or damaged"
+        return f"{row.bad} of {row.bad + row.rows} lines are not records: truncated or damaged"
     if row.node_min != row.node_max or row.incarnation_min != row.incarnation_max:
         return "holds records of several processes"
     segment = SegmentName.named(path_of(row.file).name)

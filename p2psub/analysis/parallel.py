@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 AT_ONCE: Final = 4
-"""Of small traces most time goes into planning, which waits for nobody."""
+"""Of small traces most time goes into planning, which waits for no other query."""
 
 
 def ask_at_once(questions: Mapping[str, Callable[[], T]]) -> Iterator[tuple[str, T]]:

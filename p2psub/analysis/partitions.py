@@ -3,7 +3,7 @@
     two terms of one cluster    each side of a cut ring has its own super-node
     a cluster is given up        by the directory of another, while it has a super-node all the same
 
-A cut that is over sooner shows nowhere: nobody took anybody for gone.
+A cut that is over sooner shows nowhere: no member took another for gone.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def _as_known(_: Tables, known: DataFrame) -> DataFrame:
 
 
 FIRST: Final = Question(COVERED, coverage, is_judging=True)
-"""Others are made from it; it is no table of its own."""
+"""Others are made from it; it is not a table of its own."""
 
 QUESTIONS: Final = (
     Question("coverage", _as_known, after=COVERED),

@@ -8,7 +8,7 @@ rows pass through Python.
 A pair (event, subscription) is
 
     owed      the event was acknowledged, and by the vector it was stored under the subscription was active: the highest
-              version that the vector holds is. Whoever had given up before the storing is owed nothing.
+              version that the vector holds is. A subscriber that had given up before is owed nothing.
     stable    the event was published after the subscription's verdict `stable`, and acknowledged before its end.
               While the overlay is in parts a verdict speaks for one of them alone; it counts from when they are one
               again (docs/promises.md).
@@ -160,7 +160,7 @@ def _is_owed(wanted: Wanted, vector: str | None, stored_us: int) -> bool:
 
 
 def _was_stable(wanted: Wanted, published_us: int | None, acked_us: int) -> bool:
-    # Without the record of its numbering nobody can tell by vectors who knew of it.
+    # Without the record of its numbering vectors do not tell who knew of it.
     if not wanted.changes or wanted.stable_us is None or published_us is None or published_us <= wanted.stable_us:
         return False
     return wanted.over_us is None or acked_us < wanted.over_us

@@ -166,7 +166,7 @@ def spark_session(master: str, *, quick: bool = False) -> Iterator[SparkSession]
 def _check_master(master: str) -> None:
     """Spark would say it in thirty lines of Java."""
     if not _MASTER.fullmatch(master):
-        raise SparkFailed(f"{master!r} is no Spark master", "give local[*], local[4], or spark://HOST:PORT")
+        raise SparkFailed(f"{master!r} is not a Spark master", "give local[*], local[4], or spark://HOST:PORT")
 
 
 def host_towards(master: str) -> str:
@@ -183,7 +183,7 @@ def host_towards(master: str) -> str:
             with socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S_MAX) as link:
                 return str(link.getsockname()[0])
         except (OSError, ValueError) as error:
-            refused.append(f"{place or 'nobody'} ({error})")
+            refused.append(f"{place or 'no address'} ({error})")
     raise SparkFailed(
         f"no Spark master answers: {', '.join(refused)}", "see whether one runs there; name it as spark://HOST:PORT"
     )

@@ -22,7 +22,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, tables: Tables) -> Settings:
-        """Where peers differ, nobody is accused: the longest heartbeat, and the fewest copies."""
+        """Where peers differ, none is accused: the longest heartbeat, and the fewest copies."""
         started = tables.of(Kind.START)
         told = started.agg(F.max("heartbeat_us").alias("heartbeat_us"), F.min("copies_required").alias("copies"))
         said = {name: value for name, value in told.collect()[0].asDict().items() if value is not None}

@@ -2,7 +2,7 @@
 
     never closed            from its last record on, until its peer was in a ring again, or for ever
     first record is not 1   until that record: older segments were discarded, or not handed in
-    segments discarded      until it entered a ring: a whole earlier start may be gone that nobody names
+    segments discarded      until it entered a ring: a whole earlier start may be gone that no record names
     numbers are missing     anywhere up to its last record; a full disk (`trace_overflow`) shows here too
     no record at all        at any time, until its peer was in a ring again
     no start at all         at any time: an owner that acknowledged before all that is known of it

@@ -101,7 +101,7 @@ def unread_starts(skipped: Iterable[Skipped]) -> Counter[tuple[str, int]]:
 
 
 def _walk(directory: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Every directory once, also behind links. What one that cannot be read holds nobody knows: it is refused."""
+    """Every directory once, also behind links. One that cannot be read is refused: what it holds is unknown."""
     seen = set()
     for place, folders, files in os.walk(directory, onerror=_refuse, followlinks=True):
         if (real := Path(place).resolve()) in seen:

@@ -35,7 +35,7 @@ def stage_of(node: NodeStatus, links: int, uptime_s: float) -> JoinStage:
         # By the facts, not by the node's stage: that follows them at the next tick only.
         name = LifeStage.FOUNDING if node.stage is LifeStage.FOUNDING else LifeStage.FILLING
         return JoinStage(name, "the cluster waits for its place in the cube")
-    if node.hears_nobody:
+    if node.hears_no_member:
         return JoinStage("cut off", "the super-node hears no other member: are they, or is the network, down?")
     if node.table is None:
         return JoinStage("indexing", "waiting for the super-node to grant a table")

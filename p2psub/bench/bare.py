@@ -42,7 +42,7 @@ from p2psub.runtime.tls import Credentials, TlsTransport
 from p2psub.runtime.transport import Session
 
 EVENTS_KEPT: Final = 4096
-"""Different events; a longer run sends them again and again, so that memory is no part of the measurement."""
+"""Different events; a longer run sends them again and again, so that memory is not part of the measurement."""
 
 _PUBLISHER: Final = NodeId(Place(bytes(range(ID_BYTES))))
 

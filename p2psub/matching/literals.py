@@ -16,7 +16,7 @@ from p2psub.errors import P2psubError
 from p2psub.model.content import Moment, Value
 
 RESERVED: Final = frozenset(["AND", "BETWEEN", "FALSE", "IN", "INFINITY", "IS", "LIKE", "NOT", "NULL", "OR", "TRUE"])
-"""Words that are no attribute unless quoted."""
+"""Words that are not attributes unless quoted."""
 WORDS: Final = frozenset(["CONTAINS", "ENDS", "ESCAPE", "OF", "PROPER", "STARTS", "SUBSET", "WITH"])
 """Words of the language that are attributes where one is expected."""
 NAME: Final = r"(?:[^\W\d]|\$)[\w$.]*"

@@ -54,10 +54,15 @@ def overlaps(one: Prefix, other: Prefix) -> bool:
 
 def covers(parts: list[Prefix], whole: Prefix) -> bool:
     """Whether the subcubes `parts` together contain every label of `whole`."""
+    return not uncovered(parts, whole)
+
+
+def uncovered(parts: list[Prefix], whole: Prefix) -> list[Prefix]:
+    """The largest subcubes of `whole` that hold no label of any of `parts`, in the order of their labels."""
     if any(contains(part, whole) for part in parts):
-        return True
+        return []
     inside = [part for part in parts if contains(whole, part)]
-    return bool(inside) and all(covers(inside, Prefix(whole + bit)) for bit in "01")
+    return [hole for bit in "01" for hole in uncovered(inside, Prefix(whole + bit))] if inside else [whole]
 
 
 def padded_flip(prefix: Prefix, dimension: int) -> Prefix:

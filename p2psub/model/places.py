@@ -14,11 +14,10 @@ from p2psub.model.ids import ClusterId, Contact, Epoch, Key, Natural, NodeId, Pl
 
 
 class Standing(enum.StrEnum):
-    """Whether a cluster holds its prefix, was lost and left it vacant, or is gone and its prefix taken over."""
+    """Whether a cluster holds its prefix, or lost it: others gave it up, or it gave way to a better claim."""
 
     PRESENT = "present"
     LOST = "lost"
-    GONE = "gone"
 
 
 ENTRY_BYTES = 128

@@ -70,7 +70,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     active_advertisements: tuple[Advertisement, ...]
     advertised: tuple[Advertisement, ...]
     """What any peer advertises, as far as we hold the changes: super-nodes and their candidates do."""
-    hears_nobody: bool
+    hears_no_member: bool
     """Rules a cluster that had other members lately, and hears none of them."""
     queued_messages: int
     queued_messages_max: int

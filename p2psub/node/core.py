@@ -316,7 +316,7 @@ class NodeCore:
             active_subscriptions=cores.subscriber.status().subscriptions,
             active_advertisements=publisher.advertisements,
             advertised=tuple(cores.changes.advertised.values()),
-            hears_nobody=term is not None and term.roster.hears_nobody,
+            hears_no_member=term is not None and term.roster.hears_no_member,
             queued_messages=cores.egress.queued,
             queued_messages_max=cores.egress.queued_max,
         )

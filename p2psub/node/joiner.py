@@ -11,7 +11,6 @@ from typing import Final
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.messages.cluster import Vacancy
 from p2psub.model.messages.cube import DirectoryResponse
-from p2psub.model.places import Standing
 from p2psub.node.cores import Cores
 from p2psub.node.directory_probe import DirectoryProbe
 from p2psub.node.leadership import Leadership
@@ -61,7 +60,7 @@ class Joiner:
         entry = cores.directory.get(cluster)
         if is_first:
             self._leadership.found_overlay(cluster)
-        elif entry is not None and entry.standing is not Standing.GONE and entry.super_node.id != me:
+        elif entry is not None and entry.super_node.id != me:
             self._membership.send_heartbeat(entry.super_node, cluster)
         elif entry is None and cores.directory.present() and election.cluster is None:
             self._unheard_ticks += 1

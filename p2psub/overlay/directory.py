@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from p2psub.model.graycode import Prefix, overlaps, owns_label, padded_flip
+from p2psub.model.graycode import WHOLE, Prefix, overlaps, owns_label, padded_flip, uncovered
 from p2psub.model.ids import ClusterId, Contact, digest_of
 from p2psub.model.places import Entry, Standing
 
@@ -25,12 +25,13 @@ class Directory:
         self._present: list[Entry] | None = None
         self._neighbours: dict[Prefix, list[Contact]] = {}
         self._by_prefix: dict[Prefix, Contact] | None = None
+        self._vacant: list[Prefix] | None = None
 
     def get(self, cluster: ClusterId) -> Entry | None:
         return self._entries.get(cluster)
 
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, also of clusters that are gone: without them, old news would bring those back."""
+        """All entries, also of clusters that are lost: without them, old news would bring those back."""
         return tuple(self._entries[cluster] for cluster in sorted(self._entries))
 
     def present(self) -> list[Entry]:
@@ -46,10 +47,11 @@ class Directory:
             self._by_prefix = {entry.prefix: entry.super_node for entry in self.present()}
         return self._by_prefix
 
-    def vacant(self) -> list[Entry]:
-        """Lost clusters whose prefix no other cluster has taken over yet."""
-        lost = [entry for entry in self._entries.values() if entry.standing is Standing.LOST]
-        return sorted(lost, key=lambda entry: (entry.prefix, entry.cluster))
+    def vacant(self) -> list[Prefix]:
+        """The subcubes that no cluster holds."""
+        if self._vacant is None:
+            self._vacant = uncovered([entry.prefix for entry in self.present()], WHOLE)
+        return self._vacant
 
     @property
     def digest(self) -> bytes:
@@ -76,7 +78,7 @@ class Directory:
         return changed
 
     def _forget_derived(self) -> None:
-        self._digest = self._present = self._by_prefix = None
+        self._digest = self._present = self._by_prefix = self._vacant = None
         self._neighbours.clear()
 
     def contacts_in(self, half: Prefix) -> list[Contact]:

@@ -15,7 +15,7 @@ import msgspec
 
 from p2psub.config import CubeConfig
 from p2psub.model.changes import Vector
-from p2psub.model.graycode import Prefix, overlaps
+from p2psub.model.graycode import Prefix, contains, overlaps, sibling_half
 from p2psub.model.ids import ClusterId, Contact, Epoch, NodeId
 from p2psub.model.messages.cube import (
     CubeHeartbeat,
@@ -333,11 +333,17 @@ class Hypercube:
             return
         seat.granted, seat.is_founding = None, False
         self._count_silence(entry, seat)
-        for vacancy in self._directory.vacant():
-            self._take_over(entry, vacancy)
         rival = self._rival(entry)
         if rival is not None:
-            self._place(entry.cluster, entry.prefix, max(entry.version, rival.version) + 1, Standing.GONE)
+            self._place(entry.cluster, entry.prefix, max(entry.version, rival.version) + 1, Standing.LOST)
+            return
+        for vacancy in self._directory.vacant():
+            taken = self._taken_over(entry, vacancy)
+            if taken is not None:
+                # What we promised a founder was half of another prefix.
+                seat.filling = None
+                self._place(entry.cluster, taken, entry.version + 1)
+                return
 
     def _count_silence(self, entry: Entry, seat: _Seat) -> None:
         silent: dict[NodeId, int] = {}
@@ -349,34 +355,18 @@ class Hypercube:
                     self._place(other.cluster, other.prefix, other.version + 1, Standing.LOST)
         seat.silent = silent
 
-    def _take_over(self, entry: Entry, vacancy: Entry) -> None:
-        """A single sibling absorbs the vacancy; of a deeper sibling half, the deepest pair parts to fill it."""
-        if not vacancy.prefix:
-            return
-        sibling = Prefix(vacancy.prefix[:-1] + ("1" if vacancy.prefix[-1] == "0" else "0"))
-        around = [other for other in self._directory.present() if overlaps(other.prefix, sibling)]
-        if any(overlaps(other.prefix, vacancy.prefix) for other in self._directory.present()):
-            # Another cluster holds it already.
-            self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
-        elif entry.prefix == sibling:
-            self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
-            self._place(entry.cluster, Prefix(entry.prefix[:-1]), entry.version + 1)
-        elif around:
-            deepest = max(around, key=lambda other: (len(other.prefix), other.prefix))
-            if deepest.cluster == entry.cluster:
-                self._place(vacancy.cluster, vacancy.prefix, vacancy.version + 1, Standing.GONE)
-                left = Entry(
-                    ClusterId(f"{entry.cluster}^{entry.version}"),
-                    entry.prefix,
-                    1,
-                    entry.super_node,
-                    entry.epoch,
-                    0,
-                    Standing.LOST,
-                )
-                # Our old prefix becomes a vacancy beside our twin, which absorbs it like any other.
-                self._merge([left])
-                self._place(entry.cluster, vacancy.prefix, entry.version + 1)
+    def _taken_over(self, entry: Entry, vacancy: Prefix) -> Prefix | None:
+        """The prefix that we hold from now on because no cluster holds `vacancy`; None if another must see to it.
+
+        A single sibling absorbs it. Of a deeper sibling half the deepest cluster moves there, and its twin absorbs what
+        it left.
+        """
+        sibling = sibling_half(vacancy, len(vacancy) - 1)
+        if entry.prefix == sibling:
+            return Prefix(vacancy[:-1])
+        beside = [other for other in self._directory.present() if contains(sibling, other.prefix)]
+        deepest = max(beside, key=lambda other: (len(other.prefix), other.prefix), default=None)
+        return vacancy if deepest is not None and deepest.cluster == entry.cluster else None
 
     def _rival(self, entry: Entry) -> Entry | None:
         """The cluster that claims labels of ours and has the better claim."""

@@ -95,7 +95,7 @@ class Roster:
         return max(seen, self._seen_min) if is_recent else seen
 
     @property
-    def hears_nobody(self) -> bool:
+    def hears_no_member(self) -> bool:
         """Whether there were other members lately, and none of them is heard."""
         return not self.members and self.seen > 1 and self._step.tick - self._began_tick > _REPORTING_TICKS
 

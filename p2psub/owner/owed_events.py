@@ -2,9 +2,11 @@
 
 An owed event is an event with what it owes. Each holder makes sure that the present owner of the key holds it; the
 owner makes sure that the members after it do. `StoreCopy` asks for a copy, `CopyStored` states a durable one. An owed
-event is let go only when it owes nothing, or when the owner holds it and we are not among its holders. Any table change
-starts this anew, since a member may have come back without its disk. What owes nothing any more is remembered, so that
-a late copy of it is not taken, and retained for late subscribers if its class asks for it.
+event is let go only when it owes nothing, or when we are not among its holders and as many of them hold it as an
+acknowledgement needs: the owner's word alone would leave one copy. Any table change starts this anew, since a member
+may have come back without its disk, and members that follow different tables might rely on each other and both let go.
+What owes nothing any more is remembered, so that a late copy of it is not taken, and retained for late subscribers if
+its class asks for it.
 """
 
 from __future__ import annotations
@@ -67,8 +69,8 @@ class HeldEvent:
         self.key = key
         self.born_us = born_us
         self.owed: dict[SubscriptionId, Obligation] = {o.subscription: o for o in owed_event.owed}
-        self.held_by: dict[NodeId, None] = {}
-        """The members known to hold it durably, ourselves included."""
+        self.held_by: dict[NodeId, TableVersion | None] = {}
+        """The members known to hold it durably, ourselves included, each with the table that it followed then."""
         self.asked: dict[NodeId, None] | None = None
         """The members we asked to hold it, if it was born here; None if it came from another holder."""
         self.told_by: NodeId | None = None
@@ -189,7 +191,12 @@ class OwedEvents:
     def _missing_holders(self, held: HeldEvent) -> list[Contact]:
         table = self._arc_lease.table
         holders = [] if table is None else table.holders_of(held.key, self._holders)
-        return [c for c in holders if c.id not in held.held_by and c.id != self._step.me.id]
+        return [c for c in holders if c.id != self._step.me.id and not self._holds_now(held, c.id)]
+
+    def _holds_now(self, held: HeldEvent, node: NodeId) -> bool:
+        """Whether a member said so by our table or a newer one: by an older one it may have let go since."""
+        stated, ours = held.held_by.get(node), self._arc_lease.version
+        return stated is not None and ours is not None and stated >= ours
 
     def _ask(self, contact: Contact, several: list[HeldEvent]) -> None:
         cluster = self._election.cluster
@@ -240,7 +247,7 @@ class OwedEvents:
         """Another member holds copies; returns of what."""
         several = [self.held[id_] for id_ in stored.owed_events if id_ in self.held]
         for held in several:
-            held.held_by[peer.id] = None
+            held.held_by[peer.id] = stored.table
             held.look_tick = 0
         return several
 
@@ -320,20 +327,29 @@ class OwedEvents:
         if owner is None:
             return []
         is_known_there = owner.id == held.told_by or owner.id in held.held_by
-        if owner.id in held.held_by and owner.id != me and not self._is_holder(held):
+        lacking = self._lacking_to_let_go(held)
+        if lacking == 0:
             self._let_go(held.owed_event.id)
             return []
-        patience = _STALE_TICKS if is_known_there and owner.id != me else self._config.retry_ticks
+        is_patient = lacking is None and is_known_there and owner.id != me
+        patience = _STALE_TICKS if is_patient else self._config.retry_ticks
         if self._step.tick < held.kept_tick + patience:
             held.look_tick = held.kept_tick + patience
             return []
         held.kept_tick, held.look_tick = self._step.tick, self._step.tick + patience
+        if lacking is not None:
+            return self._missing_holders(held)[:lacking]
         return self._missing_holders(held) if owner.id == me else [owner]
 
-    def _is_holder(self, held: HeldEvent) -> bool:
-        table = self._arc_lease.table
-        me = self._step.me.id
-        return table is not None and any(c.id == me for c in table.holders_of(held.key, self._holders))
+    def _lacking_to_let_go(self, held: HeldEvent) -> int | None:
+        """How many holders must yet state a copy before ours is not needed; None if we are a holder ourselves."""
+        table, me = self._arc_lease.table, self._step.me.id
+        holders = [] if table is None else table.holders_of(held.key, self._holders)
+        if any(contact.id == me for contact in holders):
+            return None
+        stated = sum(self._holds_now(held, contact.id) for contact in holders)
+        has_owner = bool(holders) and self._holds_now(held, holders[0].id)
+        return max(self._arc_lease.required_copies(self._config.copies) - stated, 0 if has_owner else 1)
 
 
 def _bytes_of(owed_event: OwedEvent) -> int:

@@ -17,7 +17,7 @@ from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
 from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, Timed
 from p2psub.model.digests import owed_event_id
-from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import StoreChange
 from p2psub.model.messages.pubsub import (
@@ -28,6 +28,7 @@ from p2psub.model.messages.pubsub import (
     NotOwner,
     Obligation,
     OwedEvent,
+    OwedEventId,
     Publish,
     Routed,
     StoreCopy,
@@ -210,8 +211,12 @@ class Owner:
         for held in fresh:
             self._step.when_durable(partial(self._stored, held, Kind.COPY))
         if held_now:
-            stored = CopyStored(asked.cluster, tuple(held_now))
-            self._step.when_durable(lambda: self._step.send(peer, stored))
+            self._step.when_durable(partial(self._state_copies, peer, asked.cluster, held_now))
+
+    def _state_copies(self, peer: Contact, cluster: ClusterId, ids: list[OwedEventId]) -> None:
+        still = tuple(id_ for id_ in ids if id_ in self.owed_events.held)
+        if still:
+            self._step.send(peer, CopyStored(cluster, still, self._arc_lease.version))
 
     def on_copy_stored(self, peer: Contact, stored: CopyStored) -> None:
         for held in self.owed_events.on_copy_stored(peer, stored):

@@ -51,7 +51,7 @@ class SegmentName(NamedTuple):
 
     @classmethod
     def named(cls, file_name: str) -> SegmentName | None:
-        """The segment that has this name; None if it is no segment's name."""
+        """The segment that has this name; None if no segment has it."""
         name = _NAME.fullmatch(file_name)
         return name and cls(name[1], int(name[2]), int(name[3]), int(name[4] or _UNVERSIONED))
 
@@ -83,7 +83,7 @@ def segments_of(paths: Iterable[Path]) -> list[tuple[SegmentName, Path]]:
 
 
 def read_segments(directory: Path) -> Iterator[Record]:
-    """All records in and below a directory, those of one process in order; SegmentDamaged where a line is no record."""
+    """All records in and below a directory, each process's in order; SegmentDamaged where a line is not a record."""
     for _, path in segments_of(directory.rglob("*.ndjson")):
         yield from read_segment(path)
 
@@ -144,7 +144,7 @@ def _decode(line: bytes) -> Record:
     try:
         return _decoder.decode(line)
     except msgspec.ValidationError:
-        # Rare: only such a line is read a second time, for a marked float is no value of the model.
+        # Rare: only such a line is read a second time, for a marked float is not a value of the model.
         return msgspec.convert(_with_floats(msgspec.json.decode(line)), Record)
 
 

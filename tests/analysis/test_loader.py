@@ -61,16 +61,16 @@ def test_what_is_no_sound_segment_is_skipped_and_named(spark: SparkSession, tmp_
     compacted = compact(spark, [traces], tmp_path / "out")
     reasons = {path.name: reason for path, reason in compacted.skipped}
     assert reasons == {
-        truncated.name: "1 of 2 lines are no records: truncated or damaged",
-        corrupt.name: "1 of 2 lines are no records: truncated or damaged",
-        garbled.name: "10 of 10 lines are no records: truncated or damaged",
+        truncated.name: "1 of 2 lines are not records: truncated or damaged",
+        corrupt.name: "1 of 2 lines are not records: truncated or damaged",
+        garbled.name: "10 of 10 lines are not records: truncated or damaged",
         name._replace(first=100).file_name: "empty",
         name._replace(first=101).file_name: reasons[name._replace(first=101).file_name],
         name._replace(first=102).file_name: "begins with another record than its name says",
-        name._replace(first=103).file_name: "1 of 1 lines are no records: truncated or damaged",
+        name._replace(first=103).file_name: "1 of 1 lines are not records: truncated or damaged",
         name._replace(first=104).file_name: "a directory with the name of a file",
-        name._replace(first=105).file_name: "1 of 1 lines are no records: truncated or damaged",
-        name._replace(first=106).file_name: "1 of 1 lines are no records: truncated or damaged",
+        name._replace(first=105).file_name: "1 of 1 lines are not records: truncated or damaged",
+        name._replace(first=106).file_name: "1 of 1 lines are not records: truncated or damaged",
         name._replace(version=0).file_name: f"schema version 0, older than {SCHEMA_VERSION}, which this p2psub reads",
         name._replace(version=SCHEMA_VERSION + 1).file_name: (
             f"schema version {SCHEMA_VERSION + 1}, newer than {SCHEMA_VERSION}, which this p2psub reads"

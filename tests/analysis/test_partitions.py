@@ -74,7 +74,7 @@ def test_a_cluster_that_is_given_up_because_it_gave_up_parts_nothing(spark: Spar
     home, away = (trace.process(name, cluster=name, at_ms=0) for name in ("home", "away"))
     for peer in (home, away):
         peer.role(at_ms=1)
-    home.directory(away, "1", standing=Standing.GONE, version=2, at_ms=10 * S)
+    home.directory(away, "1", standing=Standing.LOST, version=2, at_ms=10 * S)
     away.role("abdicated", at_ms=11 * S)
     for peer in (home, away):
         peer.close(at_ms=90 * S)

@@ -67,7 +67,7 @@ def test_where_no_master_answers_it_says_so_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("master", ["locl", "local[x]", "local[0]", "127.0.0.1:7077", ""])
 def test_what_is_no_master_is_refused_with_examples(master: str) -> None:
     """Before a JVM is started."""
-    with pytest.raises(SparkFailed, match="is no Spark master; give local"):
+    with pytest.raises(SparkFailed, match="is not a Spark master; give local"):
         open_session(master)
 
 

@@ -31,7 +31,8 @@ def says_kept_before_it_is_durable(patch: pytest.MonkeyPatch) -> None:
     on_store_copy = Owner.on_store_copy
 
     def hasty(self: Owner, peer: Contact, keep: StoreCopy) -> None:
-        self._step.send(peer, CopyStored(keep.cluster, tuple(owed_event.id for owed_event in keep.owed_events)))
+        ids = tuple(owed_event.id for owed_event in keep.owed_events)
+        self._step.send(peer, CopyStored(keep.cluster, ids, self._arc_lease.version))
         on_store_copy(self, peer, keep)
 
     patch.setattr(Owner, "on_store_copy", hasty)

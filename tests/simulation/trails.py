@@ -115,7 +115,7 @@ def status(n: int, count: int = 5, **changes: Any) -> NodeStatus:
         "active_subscriptions": (),
         "active_advertisements": (),
         "advertised": (),
-        "hears_nobody": False,
+        "hears_no_member": False,
         "queued_messages": 0,
         "queued_messages_max": 7,
     }

@@ -32,7 +32,7 @@ def casts(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     expected    receivers it should have: see above; at least those that it had
     reached     distinct nodes that received it
     missing     expected - reached; `unknown` where a part of the trace is missing that could hold a `receive`
-    coverage    reached / expected; null if there was nobody to reach
+    coverage    reached / expected; null if there was no cluster to reach
     transfers   messages: every `forward`, repetitions included
     excess      transfers - expected: messages beyond one per receiver
     hops        most on any way

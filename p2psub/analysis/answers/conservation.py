@@ -4,7 +4,7 @@
     matched    pairs expected + beyond = delivered + ended + still owed + unknown + lost + missed
 
 `difference` is left minus right; it must be 0 for `matched`. For `received` it is what went missing on the way; below
-0 it says that something arrived which nobody sent, as far as the trace knows.
+0 it says that something arrived which no peer sent, as far as the trace knows.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def covered(tables: Tables, context: AuditContext) -> DataFrame:
 def coverage(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     """One row per event.
 
-    `expected` is null for an `effectively_once` event that was never acknowledged: nobody was promised anything.
+    `expected` is null for an `effectively_once` event that was never acknowledged: its publisher was promised nothing.
     `beyond` is how many pairs were served beyond the expected ones. `coverage` is null where nothing can be said.
     """
     is_promised = F.col("guarantee") == Guarantee.EFFECTIVELY_ONCE.value

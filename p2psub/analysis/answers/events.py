@@ -29,7 +29,7 @@ def events(tables: Tables, acks: DataFrame | None = None) -> DataFrame:
 
     guarantee        of its `publish`, `match` or `store`
     began_us         when it was published, 0 if no record says so; published_us is null then
-    acknowledged_us  null if nobody was promised anything
+    acknowledged_us  null if its publisher was promised nothing
     matched          pairs that owners found: of `effectively_once` the most that one did, which asked the others; of
                      `at_most_once` all together, for each owner of a shard finds its own
     owed             pairs that the acknowledgement speaks of

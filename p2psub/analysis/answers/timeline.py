@@ -1,4 +1,4 @@
-"""Who led when: the terms of every cluster in order, and the times between them in which nobody did."""
+"""Who led when: the terms of every cluster in order, and the times between them without a super-node."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _matched_pairs(tables: Tables, let_go: DataFrame, pairs: DataFrame, silent_s
     beside = missing.join(let_go, "event")
     ends = tables.processes.select(F.col("process").alias("_subscriber"), "last_us", "is_closed")
     beside = beside.join(F.broadcast(ends), process_of(F.col("subscription")) == F.col("_subscriber"))
-    # What was owed to a process that has ended is owed to nobody.
+    # What was owed to a process that has ended is owed no more.
     beside = beside.where(~F.col("is_closed") | (F.col("last_us") >= F.col("discharged_us")))
     is_unknown = is_hidden_after(F.col("began_us")) | ~F.col("is_closed")
     text = "{event} was let go of by its owners, though nothing says what became of it for {subscription}"
@@ -127,5 +127,5 @@ def _untrue(tables: Tables, context: AuditContext) -> DataFrame:
     shown = told.join(untrue, [*pair], "left_semi").groupBy(*pair).agg(last).select(*pair, "last.*")
     beside = context.silent_spans_of(tables).with_hidden_of(shown, process_of(F.col("subscription")))
     is_unknown = is_hidden_after(F.lit(ALWAYS_US))
-    text = "{process} was told that {event} was delivered to {subscription}, but nobody handed it over"
+    text = "{process} was told that {event} was delivered to {subscription}, but no subscriber handed it over"
     return finding(beside, "conservation", text, is_unknown=is_unknown)

@@ -5,10 +5,10 @@ counts them, so S5 can be seen whole: as many copies as stated, and of them min(
 lately), or what peers were set to instead of 3. Members are peers that were in the ring (`ring`) for 10 heartbeats, had
 not ended gracefully, and wrote anything in the last 600.
 
-Of S9 little can be seen: a member that lets go of a copy writes nothing, so nobody can count min(r + 1, N) copies out
-of a trace. But whoever comes back says what it still holds (`keep`, recovered). An event that no owner let go of, and
-that no peer's last process ever held, is gone. Whether all super-nodes hold the same changes cannot be seen either:
-candidates are handed them without a record.
+Of S9 little can be seen: a member that lets go of a copy writes nothing, so no reader can count min(r + 1, N) copies
+out of a trace. But a member that comes back says what it still holds (`copy`, recovered). An event that no owner let
+go of, and that no peer's last process ever held, is gone. Whether all super-nodes hold the same changes cannot be seen
+either: candidates are handed them without a record.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEEN_BEATS = 600
 
 
 def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
-    """Acknowledgements without their copies, and events that nobody holds any more."""
+    """Acknowledgements without their copies, and events that no peer holds any more."""
     context = context._replace(acks=context.acks_of(tables), silent_spans=context.silent_spans_of(tables))
     shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
     acked = context.acks_of(tables).withColumns({name: F.col(column) for name, column in shown.items()})
@@ -113,5 +113,5 @@ def _held_by_nobody(tables: Tables, context: AuditContext) -> DataFrame:
     let_go = tables.of(Kind.DISCHARGE).select("event")
     accounted = let_go.unionByName(held).join(held_on.select("event"), "event", "left_semi")
     gone = context.silent_spans_of(tables).with_hidden_in_ring(held_on.join(accounted, "event", "left_anti"))
-    text = "nobody let go of {event}, stored by {process}, and no peer that runs since holds it"
+    text = "no owner let go of {event}, stored by {process}, and no peer that runs since holds it"
     return finding(gone, "S9", text, is_unknown=is_hidden_after(F.col("began_us")))

@@ -61,7 +61,7 @@ def _wrong(tables: Tables, context: AuditContext) -> DataFrame:
     never = "{event} was handed over to {subscription}, but its publisher has no record of it"
     other = "what {subscription} was handed as {event} is not what was published"
     foreign = "{event} was handed over by {process}, which {subscription} does not belong to"
-    unasked = "{event} was handed over to {subscription}, which nobody asked for"
+    unasked = "{event} was handed over to {subscription}, which no application asked for"
     return faulty(
         suspect,
         [

@@ -1,8 +1,8 @@
 """What an audit hands back: one row per broken promise, with the records that show it and a sentence for a person.
 
 A sentence may speak of {process}, {event}, {subscription} and {cast}. `told` makes names of them as everywhere in
-p2psub: the first 8 hex digits of the peer, its start, and the number there. Names take joins, so whoever makes several
-audits does it once for all. Each %d or %s takes one more column.
+p2psub: the first 8 hex digits of the peer, its start, and the number there. Names take joins, so a caller that makes
+several audits does it once for all. Each %d or %s takes one more column.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _never(tables: Tables, pairs: DataFrame, context: AuditContext, d_diff_us: i
     beside = beside.where(F.col("published_us") + d_diff_us <= F.col("over_us"))
     silent_spans, is_hidden = context.silent_spans_of(tables), is_hidden_after(F.col("began_us"))
     beside = silent_spans.with_hidden_of(beside, process_of(F.col("subscription"))).withColumn("is_unknown", is_hidden)
-    # Another outcome may be hidden at whoever held the event.
+    # Another outcome may be hidden at a peer that held the event.
     beside = silent_spans.with_hidden_in_ring(beside).withColumn("is_unknown", F.col("is_unknown") | is_hidden)
     text = "{event}, stored by {process}, did not reach the stable subscription {subscription} within %.0f s"
     seconds = F.lit(d_diff_us / 1_000_000)

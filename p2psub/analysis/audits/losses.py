@@ -5,8 +5,8 @@ can hide a loss here. Pair by pair (with `--rematch`): nothing hides, a stable s
 of is found too (S1b), and each loss names its subscription.
 
 What is not reached is called lost when an owner has let go of it (`discharge`) and no process from which the missing
-record could come is silent. Before the discharge it is still owed, which is no loss: the trace ends too early, or
-`liveness` says that it takes too long. What was owed to a process that ended before the discharge is owed to nobody.
+record could come is silent. Before the discharge it is still owed, which is not a loss: the trace ends too early, or
+`liveness` says that it takes too long. What was owed to a process that ended before the discharge is owed no more.
 
 The trace knows nothing of the failure budget, so it cannot judge an outcome `spool_full` or `unreachable`, which only
 a network outside the budget may have. They are findings under a name of their own, `outcome`, with verdict `unknown`:
@@ -54,7 +54,7 @@ def _lost_pairs(tables: Tables, debts: DataFrame, pairs: DataFrame, silent_spans
     is_hidden = is_hidden_after(F.col("began_us"))
     subscriber = process_of(F.col("subscription"))
     beside = silent_spans.with_hidden_of(beside, subscriber).withColumn("is_unknown", is_hidden)
-    # Another outcome may be hidden at whoever held the event, unless somebody was told `delivered`.
+    # Another outcome may be hidden at a peer that held the event, unless a peer was told `delivered`.
     heard = tables.of(Kind.OUTCOME).groupBy("event", "subscription").agg(F.lit(True).alias("is_told"))
     beside = silent_spans.with_hidden_in_ring(beside.join(heard, ["event", "subscription"], "left"))
     beside = beside.withColumn("is_unknown", F.col("is_unknown") | (is_hidden & F.col("is_told").isNull()))

@@ -2,9 +2,9 @@
 
 Successor lists are not traced, so live successors and principals cannot be checked here; the simulator does it, and a
 running peer shows its own at `/ringz`. What a trace has: `ring` when a member entered, and `table` when it obeyed one.
-A table's version (term and number) names one table: whoever obeys it must count the same owners. That a process ran
-for 60 heartbeats and never entered a ring is a finding too, but an unknown one: the trace does not know whether it
-could reach anybody.
+A table's version (term and number) names one table: each member that follows it must count the same owners. That a
+process ran for 60 heartbeats and never entered a ring is a finding too, but an unknown one: the trace does not know
+whether it could reach another peer.
 """
 
 from __future__ import annotations

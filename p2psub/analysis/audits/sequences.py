@@ -2,7 +2,7 @@
 
 What a peer says it dropped or discarded (`trace_overflow`, `trace_discarded`) is accounted for, and so is what lies in
 files that were skipped: what those records said is unknown, and so it is for a process that others speak of and that
-left no trace. That a process was cut, which is how a crash looks, breaks nothing and is no finding.
+left no trace. That a process was cut, which is how a crash looks, breaks nothing and is not a finding.
 """
 
 from __future__ import annotations

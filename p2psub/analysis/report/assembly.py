@@ -125,7 +125,7 @@ def _terms(timeline: DataFrame) -> tuple[TermSpan, ...]:
 
 
 def _term(row: Row) -> TermSpan:
-    # Gracefully or not known: what ended with its process at the end of the trace is no news.
+    # Gracefully or not known: what ended with its process at the end of the trace is not news.
     ending = "" if row.end == "closed" else row.end
     return TermSpan(row.cluster or "?", row.id or "?", row.epoch_counter or 0, row.began_us, row.ended_us, ending)
 

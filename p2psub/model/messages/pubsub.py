@@ -12,6 +12,7 @@ from p2psub.model.ids import ClusterId, Contact, EventId, Natural, SubscriptionI
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome, PublishOutcome, VerdictStatus
+from p2psub.model.places import TableVersion
 from p2psub.model.seals import Leaf, Signature
 
 
@@ -95,10 +96,11 @@ class StoreCopy(Message, frozen=True):
 
 
 class CopyStored(Message, frozen=True):
-    """Held durably by the sender."""
+    """Held durably by the sender, which follows this table: by a newer one it may let go again."""
 
     cluster: ClusterId
     owed_events: tuple[OwedEventId, ...]
+    table: TableVersion | None
 
 
 class Discharged(Message, frozen=True):

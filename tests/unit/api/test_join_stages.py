@@ -25,7 +25,7 @@ FOUNDER = {"stage": LifeStage.FOUNDING, "role": Role.SUPER_NODE}
         ({"role": Role.JOINING, "table": None}, 3, LifeStage.JOINING, "entering the ring"),
         (FOUNDER | {"prefix": None}, 3, LifeStage.FOUNDING, "its place in the cube"),
         ({"role": Role.SUPER_NODE, "filling": True}, 3, LifeStage.FILLING, "its place in the cube"),
-        ({"role": Role.SUPER_NODE, "hears_nobody": True}, 3, "cut off", "hears no other member"),
+        ({"role": Role.SUPER_NODE, "hears_no_member": True}, 3, "cut off", "hears no other member"),
         ({"stage": LifeStage.LEAVING}, 3, LifeStage.LEAVING, "gives away what it holds"),
         ({"table": None, "serves": False}, 3, "indexing", "grant a table"),
         ({"serves": False}, 3, "waiting", "lease has run out"),

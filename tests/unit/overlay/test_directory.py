@@ -86,10 +86,10 @@ def test_place_and_super_node_move_apart() -> None:
     assert known(directory) == [entry("a", "0", version=2, term=2, members=0)]
 
 
-def test_cluster_that_is_gone_stays_gone() -> None:
+def test_cluster_that_is_lost_stays_lost() -> None:
     """Late news of its life are older; only a higher version places it again."""
-    gone = entry("a", "1", version=3, standing=Standing.GONE)
-    directory = directory_of([gone], [entry("a", "1", version=2, term=3)])
+    lost = entry("a", "1", version=3, standing=Standing.LOST)
+    directory = directory_of([lost], [entry("a", "1", version=2, term=3)])
     assert directory.present() == []
     directory.merge([entry("a", "01", version=4)])
     assert [found.prefix for found in directory.present()] == ["01"]
@@ -115,8 +115,15 @@ def test_newcomer_splits_a_shortest_prefix() -> None:
     directory.merge([entry("f", "110", version=2)])
     chosen = {newcomer: directory.shortest(ClusterId(newcomer)) for newcomer in "pqrstuvwxyz"}
     assert {found.cluster for found in chosen.values() if found is not None} == {"a", "b", "d", "e"}
-    assert directory.vacant() == [lost]
     assert Directory().shortest(ClusterId("p")) is None
+
+
+def test_vacant_is_what_no_present_cluster_holds() -> None:
+    """Whatever became of its last holder: it was given up, moved away, or gave way to a cluster that holds less."""
+    directory = directory_of([entry("a", "00"), entry("b", "1110"), entry("c", "1", standing=Standing.LOST)])
+    assert directory.vacant() == ["01", "10", "110", "1111"]
+    directory.merge([entry("c", "1", version=2)])
+    assert directory.vacant() == ["01"]
 
 
 def test_size_of_a_cluster_is_no_news() -> None:

@@ -287,6 +287,30 @@ def test_of_two_claims_the_weaker_gives_way() -> None:
     assert loser.prefixes() == {"a": "1"}
 
 
+def test_claim_that_gave_way_to_a_smaller_one_leaves_nothing_vacant() -> None:
+    """Two sides absorbed each other's clusters: the loser held more than the winner does."""
+    winner = seat("a", "0", 10, entry("b", "1111", 20, version=7), entry("c", "111", 30, version=6))
+    other = seat("d", "110", 40, *winner.directory.entries(), entry("e", "10", 50))
+    loser, sibling = Seat("c", 30), Seat("b", 20)
+    for seated in (loser, sibling):
+        seated.know(*other.directory.entries())
+        tick(seated.step, seated.cube.tick)
+        sibling.know(*seated.directory.entries())
+    assert loser.cube.entry is None
+    tick(sibling.step, sibling.cube.tick)
+    assert sibling.prefixes() == {"a": "0", "b": "111", "d": "110", "e": "10"}
+
+
+def test_promise_of_half_a_prefix_ends_with_the_prefix() -> None:
+    """The founder would be placed inside what we hold since."""
+    giver = seat("a", "10", 10, entry("b", "0", 20), entry("c", "11", 30))
+    ask(giver)
+    giver.know(entry("c", "11", 30, version=2, standing=Standing.LOST))
+    tick(giver.step, giver.cube.tick)
+    assert giver.cube.place == "1"
+    assert giver.cube.filling is None
+
+
 def test_super_node_says_back_what_the_other_does_not_know() -> None:
     """Who tells an old directory may be the only neighbour that has not heard of our term; and it ends there."""
     seated = seat("a", "0", 10, entry("b", "1", 20))
@@ -364,7 +388,7 @@ def test_entry_names_members_besides_the_super_node() -> None:
 def test_cluster_that_nobody_replaced_takes_its_place_again() -> None:
     """Others gave it up, and it is alive; above what they say of it."""
     seated = seat("a", "0", 10, entry("b", "1", 20))
-    seated.know(entry("a", "0", 10, version=4, standing=Standing.GONE))
+    seated.know(entry("a", "0", 10, version=4, standing=Standing.LOST))
     assert seated.cube.entry is None
     assert seated.cube.reclaim()
     assert seated.prefixes() == {"a": "0", "b": "1"}
@@ -374,7 +398,7 @@ def test_cluster_that_nobody_replaced_takes_its_place_again() -> None:
 def test_cluster_whose_place_was_taken_does_not_take_it_again() -> None:
     """Two would answer for one label: it asks for a split instead."""
     seated = seat("a", "0", 10, entry("b", "1", 20))
-    seated.know(entry("a", "0", 10, version=4, standing=Standing.GONE), entry("b", "", 20, version=2))
+    seated.know(entry("a", "0", 10, version=4, standing=Standing.LOST), entry("b", "", 20, version=2))
     assert not seated.cube.reclaim()
     assert seated.prefixes() == {"b": ""}
 
@@ -382,6 +406,6 @@ def test_cluster_whose_place_was_taken_does_not_take_it_again() -> None:
 def test_founder_does_not_take_the_place_of_a_cluster_of_its_name() -> None:
     """It has none of its changes."""
     seated = seat("a", "0", 10, entry("b", "1", 20))
-    seated.know(entry("a", "0", 10, version=4, standing=Standing.GONE))
+    seated.know(entry("a", "0", 10, version=4, standing=Standing.LOST))
     seated.cube.take_seat(is_founding=True)
     assert not seated.cube.reclaim()

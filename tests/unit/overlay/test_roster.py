@@ -137,11 +137,11 @@ def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
     for _ in range(10):
         roster._step.tick += 1
         roster.tick()
-        heard.append(roster.hears_nobody)
+        heard.append(roster.hears_no_member)
     assert heard == [False] * 8 + [True] * 2
     roster.note(*report_of(20))
-    reporting = roster.hears_nobody
+    reporting = roster.hears_no_member
     roster.drop(node_at(20))
-    dropped = roster.hears_nobody
+    dropped = roster.hears_no_member
     roster.dismiss(node_at(20))
-    assert (reporting, dropped, roster.hears_nobody) == (False, True, False)
+    assert (reporting, dropped, roster.hears_no_member) == (False, True, False)

@@ -54,9 +54,9 @@ def keep(*owed_events: OwedEvent) -> StoreCopy:
     return StoreCopy(CLUSTER, owed_events)
 
 
-def kept(*owed_events: OwedEvent) -> CopyStored:
-    """A durable copy, stated."""
-    return CopyStored(CLUSTER, tuple(owed_event.id for owed_event in owed_events))
+def kept(*owed_events: OwedEvent, table: Table = TABLE) -> CopyStored:
+    """A durable copy, stated by a member that follows a table."""
+    return CopyStored(CLUSTER, tuple(owed_event.id for owed_event in owed_events), table.version)
 
 
 def holding(place: int, owed_event: OwedEvent, table: Table = TABLE, told_by: int = 32) -> Cores:
@@ -67,6 +67,17 @@ def holding(place: int, owed_event: OwedEvent, table: Table = TABLE, told_by: in
     cores.owner.on_store_copy(at(told_by), keep(owed_event))
     make_durable(cores.step)
     sent(cores.step)
+    return cores
+
+
+MOVED = table_of(32, 40, 48, 56, 64, 96, 128, 160, 192, n=2)
+"""Three members have joined before 64: it and all after it hold that key no more."""
+
+
+def former_holder(owed_event: OwedEvent) -> Cores:
+    """A member that held an owed event for the table before."""
+    cores = holding(128, owed_event)
+    move(cores, MOVED)
     return cores
 
 
@@ -148,33 +159,45 @@ def test_discharged_owed_event_is_not_taken_again() -> None:
     assert cores.owner.owed_events.held == {}
 
 
-def test_holder_gives_the_owed_event_to_a_new_owner_before_it_lets_go() -> None:
-    """Hand-over: the owed event goes to the owner by the new table, and is kept until the owner has it durably."""
+def test_former_holder_lets_go_when_as_many_present_holders_hold_it_as_an_acknowledgement_needs() -> None:
+    """Hand-over: it asks the owner by the new table and the members after it, and keeps its copy until they have it."""
     owed_event = owed_event_of()
-    cores = holding(128, owed_event)
-    # Three members join before it: 128 is no holder of that key any more.
-    move(cores, table_of(32, 40, 48, 56, 64, 96, 128, 160, 192, n=2))
+    cores = former_holder(owed_event)
     tick(cores.step, cores.owner.owed_events.tick)
-    ((to, asked),) = sent_of(cores.step, StoreCopy)
-    assert to == at(32)
-    assert [told.id for told in asked.owed_events] == [owed_event.id]
-    tick(cores.step, cores.owner.owed_events.tick, 20)
-    assert owed_event.id in cores.owner.owed_events.held
-    cores.owner.on_copy_stored(at(32), kept(owed_event))
+    asked = sent_of(cores.step, StoreCopy)
+    assert [to for to, _ in asked] == [at(32), at(40), at(48)]
+    assert {told.id for _, ask in asked for told in ask.owed_events} == {owed_event.id}
+    for place in (32, 40):
+        cores.owner.on_copy_stored(at(place), kept(owed_event, table=MOVED))
+        tick(cores.step, cores.owner.owed_events.tick, 20)
+        assert owed_event.id in cores.owner.owed_events.held
+    cores.owner.on_copy_stored(at(56), kept(owed_event, table=MOVED))
     tick(cores.step, cores.owner.owed_events.tick)
     assert cores.owner.owed_events.held == {}
     assert erased(cores) == [owed_event.id]
 
 
-def test_word_of_another_holder_is_not_the_owners() -> None:
-    """Only the owner's own copy lets a former holder off."""
+def test_former_holder_waits_for_the_owners_own_copy() -> None:
+    """Without it the event has holders, and no member that would pay what it owes."""
     owed_event = owed_event_of()
-    cores = holding(128, owed_event)
-    move(cores, table_of(32, 40, 48, 56, 64, 96, 128, 160, 192, n=2))
+    cores = former_holder(owed_event)
     tick(cores.step, cores.owner.owed_events.tick)
     for place in (40, 48, 56):
-        cores.owner.on_copy_stored(at(place), kept(owed_event))
+        cores.owner.on_copy_stored(at(place), kept(owed_event, table=MOVED))
     tick(cores.step, cores.owner.owed_events.tick, 2)
+    assert owed_event.id in cores.owner.owed_events.held
+
+
+def test_copy_stated_by_an_older_table_does_not_let_a_former_holder_go() -> None:
+    """Its holder may be a former one by that table, and rely on ours: both would let go."""
+    owed_event = owed_event_of()
+    cores = former_holder(owed_event)
+    tick(cores.step, cores.owner.owed_events.tick)
+    for place in (32, 40, 48):
+        cores.owner.on_copy_stored(at(place), kept(owed_event, table=TABLE))
+    sent(cores.step)
+    tick(cores.step, cores.owner.owed_events.tick, CONFIG.pubsub.retry_ticks)
+    assert [to for to, _ in sent_of(cores.step, StoreCopy)] == [at(32), at(40), at(48)]
     assert owed_event.id in cores.owner.owed_events.held
 
 

@@ -88,7 +88,7 @@ def confirm(cores: Cores, event: Event, *places: int) -> None:
     """Members state their copies of the event's owed events."""
     for place in places:
         owed_events = tuple(held.owed_event.id for held in cores.owner.owed_events.all_of_event(event.id))
-        cores.owner.on_copy_stored(at(place), CopyStored(CLUSTER, owed_events))
+        cores.owner.on_copy_stored(at(place), CopyStored(CLUSTER, owed_events, TABLE.version))
 
 
 def stored(*records: Subscription, event: Event | None = None) -> tuple[Cores, Event]:

@@ -106,7 +106,7 @@ LARGEST: list[Message] = [
     pubsub.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS),
     pubsub.Publish(TIMED),
     pubsub.StoreCopy(NAME, (OWED_EVENT,)),
-    pubsub.CopyStored(NAME, (OWED_EVENT_ID,) * 64),
+    pubsub.CopyStored(NAME, (OWED_EVENT_ID,) * 64, VERSION),
     pubsub.Discharged(NAME, (OWED_EVENT_ID,) * 4096),
     pubsub.MatchRequest(NAME, 1, TIMED.event),
     pubsub.MatchResponse(NAME, 1, TIMED.event.id, OWED, VECTOR, False),

@@ -107,7 +107,7 @@ def _edges(cells: Sequence[Cell]) -> list[Element]:
 
 
 def _ranking(cells: Sequence[Cell], heaviest: int) -> list[Element]:
-    """Who carries most, in words: a shade is no number."""
+    """Who carries most, in words: a shade is not a number."""
     left, right = _LEFT + _SIDE + 24, RIGHT
     mean = sum(cell.load for cell in cells) / len(cells)
     balance = f"most loaded: {heaviest / mean:.2f} of the mean" if mean else "nothing was transferred"
