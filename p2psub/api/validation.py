@@ -6,7 +6,7 @@ from typing import Final
 
 from p2psub.api.errors import BadContent, TooLarge
 from p2psub.matching.limits import excess_of
-from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, TOPIC_BYTES_MAX, Draft, Filter, Moment
+from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, TOPIC_BYTES_MAX, Draft, Filter, Guarantee, Moment, Operator
 
 ATTRIBUTES_MAX: Final = 256
 RETAIN_S_MAX: Final = 100 * 366 * 86_400.0
@@ -24,7 +24,12 @@ def check_draft(draft: Draft) -> None:
         raise TooLarge(f"{len(draft.attributes)} attributes", f"give at most {ATTRIBUTES_MAX}, the rest in the body")
     # An application in Python may hand in any type.
     if type(draft.body) is not bytes:
-        raise BadContent(f"the body is a {type(draft.body).__name__}", "give bytes")
+        raise BadContent(f"the body has type {type(draft.body).__name__}", "give bytes")
+    # A text that looks like one would travel, and no owner could read it.
+    if type(draft.guarantee) is not Guarantee:
+        raise BadContent(
+            f"{draft.guarantee!r} is not a valid guarantee", "give Guarantee.EFFECTIVELY_ONCE or Guarantee.AT_MOST_ONCE"
+        )
     weight = len(draft.body)
     for name, value in draft.attributes.items():
         weight += text_bytes("the name of an attribute", name) + value_bytes(name, value)
@@ -45,6 +50,8 @@ def check_filter(wanted: Filter) -> Filter:
     for conjunction in wanted.conjunctions:
         for predicate in conjunction:
             text_bytes("an attribute of the filter", predicate.attribute)
+            if type(predicate.operator) is not Operator:
+                raise BadContent(f"{predicate.operator!r} is not a valid operator", "give a member of Operator")
             value_bytes(f"the constant for {predicate.attribute}", predicate.constant)
     excess = excess_of(wanted)
     if excess is not None:
@@ -54,14 +61,24 @@ def check_filter(wanted: Filter) -> Filter:
 
 def check_rate(rate: float) -> None:
     """Raise BadContent unless it is a rate that can be advertised."""
+    if type(rate) is not float and type(rate) is not int:
+        raise BadContent(f"the rate has type {type(rate).__name__}", "give events per second, as a number")
     if not 0 < rate <= RATE_MAX:
         raise BadContent(f"rate must be above 0 and at most {RATE_MAX:,.0f}, and is {rate}", "give events per second")
 
 
 def check_window(window: int) -> None:
     """Raise BadContent unless a subscription's channel with this window takes an event."""
+    if type(window) is not int:
+        raise BadContent(f"the window has type {type(window).__name__}", "give a whole number, 1 or more")
     if window < 1:
         raise BadContent(f"window must be at least 1, and is {window}", "give 1 or more")
+
+
+def check_replay(replay: bool) -> None:
+    """Raise BadContent unless it says yes or no."""
+    if type(replay) is not bool:
+        raise BadContent(f"replay has type {type(replay).__name__}", "give True or False")
 
 
 def value_bytes(name: str, value: object) -> int:
@@ -78,7 +95,7 @@ def value_bytes(name: str, value: object) -> int:
     if type(value) is frozenset:
         return sum(_member_bytes(name, member) for member in value)
     raise BadContent(
-        f"{name} is a {kind.__name__}",
+        f"{name} has type {kind.__name__}",
         "give a bool, int, float or str, Moment.of(a datetime), or a frozenset of ints or strs",
     )
 
@@ -86,7 +103,7 @@ def value_bytes(name: str, value: object) -> int:
 def text_bytes(name: str, text: object) -> int:
     """Bytes of a text in UTF-8; BadContent if it has none."""
     if type(text) is not str:
-        raise BadContent(f"{name} is a {type(text).__name__}", "give text")
+        raise BadContent(f"{name} has type {type(text).__name__}", "give text")
     if text.isascii():
         return len(text)
     try:

@@ -10,7 +10,7 @@ import trio
 from p2psub.api.errors import why_not_taken
 from p2psub.api.items import Gap, Notification
 from p2psub.api.status import PeerStatus
-from p2psub.api.validation import check_draft, check_filter, check_rate, check_window
+from p2psub.api.validation import check_draft, check_filter, check_rate, check_replay, check_window
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft, Filter, Guarantee, Value
 from p2psub.model.effects import (
@@ -179,6 +179,7 @@ class Peer:
     ) -> AsyncIterator[SubscriptionStream]:
         """Hold a subscription while the block runs; entered once the overlay has taken it."""
         check_window(window)
+        check_replay(replay)
         parsed = check_filter(wanted) if isinstance(wanted, Filter) else parse_filter(wanted, params)
         number = self._next_number()
         subscription = self._asked[number] = SubscriptionStream(window, self._inbox.put_nowait)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from p2psub.api.errors import BadContent, TooLarge
-from p2psub.api.validation import ATTRIBUTES_MAX, INTEGER_MAX, INTEGER_MIN, check_draft, check_filter
+from p2psub.api.validation import (
+    ATTRIBUTES_MAX,
+    INTEGER_MAX,
+    INTEGER_MIN,
+    check_draft,
+    check_filter,
+    check_rate,
+    check_replay,
+    check_window,
+)
 from p2psub.model.content import (
     EVENT_BYTES_MAX,
     FILTER_BYTES_MAX,
@@ -76,12 +86,13 @@ def test_attributes_of_other_types_are_refused(attributes: dict[Any, Any], word:
         Draft("\ud800"),
         Draft(b"t"),  # type: ignore[arg-type]
         Draft("t", {}, "text"),  # type: ignore[arg-type]
+        Draft("t", guarantee="at_most_once"),  # type: ignore[arg-type]
         Draft("t", retain_s=-1.0),
         Draft("t", retain_s=float("nan")),
         Draft("t", retain_s=float("inf")),
     ],
 )
-def test_bad_topics_bodies_and_retentions_are_refused(draft: Draft) -> None:
+def test_bad_topics_bodies_guarantees_and_retentions_are_refused(draft: Draft) -> None:
     """Each with advice."""
     with pytest.raises(BadContent) as told:
         check_draft(draft)
@@ -135,3 +146,20 @@ def test_a_filter_that_cannot_travel_is_no_content(wanted: Filter) -> None:
     """It would end links instead."""
     with pytest.raises(BadContent):
         check_filter(wanted)
+
+
+@pytest.mark.parametrize(
+    ("check", "value"),
+    [
+        (check_filter, Filter(((Predicate("a", "=", 1),),))),  # type: ignore[arg-type]
+        (check_rate, True),
+        (check_rate, "5"),
+        (check_window, 2.5),
+        (check_replay, "yes"),
+    ],
+)
+def test_a_type_that_peers_cannot_read_is_refused_at_once(check: Callable[[Any], object], value: object) -> None:
+    """Else the peer sends it again and again, and every other peer ends the link that it comes over."""
+    with pytest.raises(BadContent) as told:
+        check(value)
+    assert told.value.advice
