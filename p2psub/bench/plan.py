@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,7 @@ class BenchPlan:
             if getattr(self, name) < 1:
                 raise ConfigError(name, "use 1 or more")
         for name in ("patience_s", "silence_s"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(name, "use more than 0")
         if self.body_bytes < 0:
             raise ConfigError("body", "use 0 or more")

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bootstrap.settings import ServiceConfig
+from p2psub.api.validation import text_bytes
 from p2psub.cli.exits import explained
 from p2psub.cli.settings import CONFIG_HELP, help_of
 from p2psub.cli.settings_file import service_config
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from bootstrap.tokens import TokenRecord
 
 DAY_S = 86_400
+DAYS_MAX = 36_500
+"""A hundred years."""
 
 app = typer.Typer(help="The rendezvous and authority of an overlay.")
 token_app = typer.Typer(no_args_is_help=True, help="Join tokens: what a newcomer enrols with.")
@@ -101,6 +104,9 @@ def new_token(
     from p2psub.model.rights import Rights  # noqa: PLC0415
 
     with _authority(data, as_json) as authority:
+        if not 1 <= days * DAY_S <= DAYS_MAX * DAY_S:
+            raise ConfigError("days", f"must be above 0 and at most {DAYS_MAX:,}; give a fraction of a day, or more")
+        text_bytes("the note", note)
         rights = Rights(tuple(publish or ["*"]), tuple(subscribe or ["*"]), super_node)
         text = authority.tokens.new(rights, reusable, int(days * DAY_S), time.time(), note)
     print(json.dumps({"token": text}) if as_json else text)

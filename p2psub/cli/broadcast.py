@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import importlib.util
 import json
 import os
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from p2psub.cli.exits import explained
+from p2psub.cli.plots import check_plot
 from p2psub.cli.ranges import read_seeds, read_sizes
 from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress_of
 from p2psub.errors import ConfigError
@@ -24,7 +24,6 @@ from p2psub.errors import ConfigError
 if TYPE_CHECKING:
     from sims.experiments.broadcast import BroadcastReading, Result, Trial
 
-PLOTS: Final = (".svg", ".png", ".pdf")
 
 E = TypeVar("E", bound=enum.StrEnum)
 
@@ -63,7 +62,7 @@ def sim_broadcast(
         ]
         check_spark(spark, master)
         if plot is not None:
-            _check_plot(plot)
+            check_plot(plot)
         # The largest first, so that no core is left alone with them at the end.
         work = sorted(trials, key=lambda trial: -trial.nodes)
         results: list[Result]
@@ -113,13 +112,6 @@ def _one_of(kind: type[E], field: str, text: str) -> E:
         return kind(text)
     except ValueError:
         raise ConfigError(field, f"{text!r} is not a valid value; choose from {', '.join(kind)}") from None
-
-
-def _check_plot(path: Path) -> None:
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ConfigError("plot", "needs matplotlib: pip install 'p2psub[plots]'")
-    if path.suffix not in PLOTS:
-        raise ConfigError("plot", f"{path.name!r} should end in {', '.join(PLOTS)}")
 
 
 def _in_order(results: list[Result], trials: list[Trial]) -> list[Result]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from p2psub.api.errors import Refusal
+from p2psub.api.errors import BadContent, Refusal
 from p2psub.api.pages import (
     AdvertisementsPage,
     CubePage,
@@ -101,7 +101,7 @@ class ControlClient:
 
     def publish(self, request: PublishRequest) -> PublishResponse:
         """Publish one event; returns when the overlay is responsible for it."""
-        content = msgspec.json.encode(request)
+        content = _encoded(request)
         with self._reaching():
             answer = self._http.post("/v1/publish", content=content, timeout=None)
         return msgspec.json.decode(_sound(answer), type=PublishResponse)
@@ -124,7 +124,7 @@ class ControlClient:
     def hold(self, request: SubscribeRequest | AdvertiseRequest) -> Iterator[LineStream]:
         """Hold a subscription, or an advertisement, while the block runs."""
         path = "/v1/subscriptions" if isinstance(request, SubscribeRequest) else "/v1/advertisements"
-        content = msgspec.json.encode(request)
+        content = _encoded(request)
         with self._reaching(), self._http.stream("POST", path, content=content, timeout=None) as answer:
             if answer.is_error:
                 answer.read()
@@ -148,6 +148,9 @@ class ControlClient:
             yield
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise BadUsage(f"{self._where.url} is not the URL of a peer", "give it as http://127.0.0.1:PORT") from error
+        except UnicodeEncodeError as error:
+            advice = "copy it from control.token in the peer's data directory"
+            raise BadUsage("the token of the control API has characters that no token has", advice) from error
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise NoPeer(self._where.absence, self._where.remedy) from error
         except httpx.TimeoutException as error:
@@ -172,6 +175,14 @@ class LineStream:
         assert isinstance(connection, socket.socket)
         with suppress(OSError):  # It may be gone already.
             connection.shutdown(socket.SHUT_RDWR)
+
+
+def _encoded(request: PublishRequest | SubscribeRequest | AdvertiseRequest) -> bytes:
+    """A request as it is sent; BadContent if a text in it cannot be."""
+    try:
+        return msgspec.json.encode(request)
+    except UnicodeEncodeError as error:
+        raise BadContent("the request contains an unpaired surrogate", "give text that has a form in UTF-8") from error
 
 
 def _sound(answer: httpx.Response) -> bytes:

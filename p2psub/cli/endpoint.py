@@ -57,6 +57,6 @@ def _peer_of_data(data: Path) -> Endpoint:
         url, token = ((data / name).read_text(encoding="utf-8").strip() for name in (URL_FILE, TOKEN_FILE))
     except PermissionError as error:
         raise BadUsage(f"{error.filename} cannot be read by this user", "be the user who runs the peer") from error
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise NoPeer(absence, remedy) from error
     return Endpoint(url=url, token=token, absence=absence, remedy=remedy, data=data)

@@ -93,7 +93,7 @@ def _object(option: str, given: str) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise BadContent(f"{option} is not valid JSON: {error}", "write an object, such as '{\"price\": 5}'") from error
     if not isinstance(read, dict):
-        raise BadContent(f"{option} is JSON, but no object", "write an object, such as '{\"price\": 5}'")
+        raise BadContent(f"{option} is JSON, but not an object", "write an object, such as '{\"price\": 5}'")
     return read
 
 

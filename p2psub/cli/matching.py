@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import importlib.util
 import json
 import sys
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from p2psub.cli.plots import check_plot
 from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ def sim_matching(
     workload: Annotated[Path | None, typer.Option(help="Subscriptions and events from a file, JSON lines.")] = None,
     categories: Annotated[int | None, typer.Option(help="Other reading: so many categories.", min=1)] = None,
     connected: Annotated[bool, typer.Option(help="Other reading: trees are taken from their roots on.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Also run tenths of the size, and draw time and memory.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also run tenths of the size, and draw time and memory: SVG, PNG or PDF.")
+    ] = None,
     seed: Seed = 1,
     as_json: AsJson = False,
 ) -> None:
@@ -51,7 +53,7 @@ def sim_matching(
         reading = experiment.MatchingReading(categories, connected)
         plan = _plan(workload, subscriptions, events, interleaved, seed, reading)
         if plot is not None:
-            _need_matplotlib()
+            check_plot(plot)
     except ConfigError as error:
         print(f"p2psub: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_CONFIG) from error
@@ -121,11 +123,6 @@ def _plan(
         return experiment.recorded_plan(read_workload(file))
     make = experiment.interleaved_plan if interleaved else experiment.pure_plan
     return make(seed, subscriptions, events, reading)
-
-
-def _need_matplotlib() -> None:
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ConfigError("plot", "needs matplotlib: pip install 'p2psub[plots]'")
 
 
 def _print_engines(report: Mapping[str, object], engines: Mapping[str, Mapping[str, object]]) -> None:

@@ -24,7 +24,7 @@ from p2psub.api.schemas import (
     SubscribeRequest,
     request_of,
 )
-from p2psub.api.validation import check_draft
+from p2psub.api.validation import check_draft, check_rate
 from p2psub.api.values import Json, values_to_json
 from p2psub.cli.assignments import SYNTAX, read_assignments
 from p2psub.cli.client import ControlClient, LineStream, PeerRefused
@@ -210,6 +210,7 @@ def advertise(
     (a second's worth may come at once); what no advertisement of the peer speaks of is free.
     """
     with explained(as_json):
+        check_rate(rate)
         chosen = _read_filter(offered, filter_)
         _hold(AdvertiseRequest(filter=chosen, rate=rate, params=_read_params(params)), data, None, as_json)
 

@@ -36,6 +36,6 @@ def read_sizes(text: str) -> list[int]:
 def _parts(field: str, text: str, example: str) -> Iterator[tuple[int, int]]:
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")
-        if not first.isdigit() or (dots and not last.isdigit()):
+        if not first.isdecimal() or (dots and not last.isdecimal()):
             raise ConfigError(field, f"{part!r} is neither a number nor a range like {example}")
         yield int(first), int(last if dots else first)

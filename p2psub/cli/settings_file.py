@@ -152,7 +152,7 @@ def _read(path: Path) -> Sheet:
         found = re.search(r" \(at line (\d+)", str(error))
         message = str(error) if found is None else str(error)[: found.start()]
         line = None if found is None else int(found[1])
-        return Sheet({}, [Complaint("file", f"no TOML: {message}", "see `p2psub config example`", line)])
+        return Sheet({}, [Complaint("file", f"is not valid TOML: {message}", "see `p2psub config example`", line)])
     chosen: Chosen = {}
     complaints = list(_complaints(told, chosen))
     lines = _lines_of(text)

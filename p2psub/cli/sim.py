@@ -50,8 +50,10 @@ def overlay(
     faults: Annotated[str | None, typer.Option(help="Comma-separated faults, or 'none'.")] = None,
     schedules: Annotated[str | None, typer.Option(help="Adversarial schedules by name, 'mixed', or 'none'.")] = None,
     scenario: Annotated[Path | None, typer.Option(help="A scenario file (TOML); options override it.")] = None,
-    codec_share: Annotated[int, typer.Option(help="One transmission in so many goes through the codec; 0: none.")] = 50,
-    jobs: Annotated[int, typer.Option(help="Processes; 0: one per core.")] = 0,
+    codec_share: Annotated[
+        int, typer.Option(min=0, help="One transmission in so many goes through the codec; 0: none.")
+    ] = 50,
+    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
     trace_out: Annotated[Path | None, typer.Option(help="Write the trace into this directory (one seed only).")] = None,
     spark: OnSpark = False,
     master: Master = None,
@@ -133,6 +135,8 @@ def _print_table(summary: dict[str, object]) -> None:
     for name, value in summary.items():
         if name in {"violations", "too_short"}:
             value = len(value) if isinstance(value, list) else value  # noqa: PLW2901
+        if isinstance(value, dict):
+            value = ", ".join(f"{kind} {count:,}" for kind, count in value.items()) or "-"  # noqa: PLW2901
         table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
     Console().print(table)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from p2psub.api.schemas import AdvertisedItem, AdvertiseRequest, SubscribeRequest, request_of
 from p2psub.api.tables import advertisement_rows
-from p2psub.api.validation import check_draft
+from p2psub.api.validation import check_draft, check_rate
 from p2psub.cli.assignments import SYNTAX, read_assignments, spell_text
 from p2psub.cli.endpoint import BadUsage
 from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, score_text, status_table
@@ -85,6 +85,7 @@ def _advertise(session: ConsoleSession, rest: str) -> None:
         request = AdvertiseRequest(filter=offered.strip(), rate=float(rate))
     except ValueError as error:
         raise BadUsage(f"{rate!r} is not a valid rate", advice) from error
+    check_rate(request.rate)
     reader = session.hold(request)
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 

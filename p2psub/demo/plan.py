@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from p2psub.errors import ConfigError
@@ -54,7 +55,7 @@ class DemoPlan:
         if self.subscriptions < self.subscribers:
             raise ConfigError("subscriptions", f"each of the {self.subscribers} subscribers needs one; have more")
         for name in ("rate_per_s", "patience_s"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(name, "use more than 0")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -46,7 +47,7 @@ class Scenario:
             if kind not in KINDS:
                 raise ConfigError("faults", f"{kind!r} is not a valid fault; choose from {', '.join(KINDS)}")
         least = self.formation_seconds_max / 4 + self.calm_seconds + self.quiet_seconds
-        if self.seconds < least:
+        if not least <= self.seconds < math.inf:
             raise ConfigError("seconds", f"must be at least {least:.0f}, for formation, calm and quiet")
         if self.clusters < 1 or self.members < 1:
             raise ConfigError("clusters", "a run needs at least one cluster of one member")
@@ -61,12 +62,16 @@ class Scenario:
 def read_scenario(path: Path) -> Scenario:
     """A scenario file: TOML whose keys are the fields of `Scenario`, and of `Load` under [load]."""
     try:
-        told = tomllib.loads(path.read_text())
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
         _refuse_unknown(path, told, Scenario)
         _refuse_unknown(path, told.get("load", {}), Load)
         return msgspec.convert(told, Scenario, strict=True)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(str(path), f"no TOML: {error}") from error
+        raise ConfigError(str(path), f"is not valid TOML: {error}; docs/simulator.md shows one") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), "is not text; write it in UTF-8") from error
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be read ({error.strerror}); check the path") from error
     except msgspec.ValidationError as error:
         raise ConfigError(str(path), str(error)) from error
 

@@ -52,6 +52,18 @@ def test_denial_tells_whom_and_since_which_list(data: Path) -> None:
     assert run("deny", "--data", str(data), NODE) == f"denied {NODE}\n"
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "code"),
+    [("--days", "nan", 1), ("--days", "1e300", 1), ("--days", "0", 1), ("--note", "\udcff", 2)],
+)
+def test_token_that_the_ledger_cannot_hold_is_refused(data: Path, option: str, value: str, code: int) -> None:
+    """With the option's name, and no token is made."""
+    assert (
+        option.strip("-") in picture("token", "new", "--data", str(data), option, value, code=code)["error"]["message"]
+    )
+    assert picture("token", "list", "--data", str(data)) == []
+
+
 @pytest.mark.parametrize("words", [("token", "revoke", "nothing"), ("deny", "nobody")])
 def test_what_goes_wrong_is_one_object_too(data: Path, words: tuple[str, ...]) -> None:
     """With advice, and the same exit code."""

@@ -69,6 +69,13 @@ def test_what_is_no_url_is_bad_usage(url: str) -> None:
         ControlClient(where).status()
 
 
+def test_a_token_that_cannot_be_sent_is_bad_usage() -> None:
+    """A variable may hold any bytes."""
+    where = Endpoint(url="http://127.0.0.1:1", token="\udcff", absence="", remedy="")
+    with pytest.raises(BadUsage, match=r"control\.token"):
+        ControlClient(where)
+
+
 def test_a_wrong_token_is_told_by_the_peer(peer: Served) -> None:
     """The refusal carries the peer's own advice."""
     found = find_peer(peer.data)

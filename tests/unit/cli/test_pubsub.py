@@ -18,7 +18,7 @@ from p2psub.api.items import Gap
 from p2psub.api.schemas import SubscribeRequest
 from p2psub.cli import pubsub
 from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_NO_PEER, EXIT_REFUSED
-from p2psub.cli.pubsub import pub, sub
+from p2psub.cli.pubsub import advertise, pub, sub
 from p2psub.model.content import Draft, Guarantee, Moment
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
@@ -28,6 +28,7 @@ from tests.unit.runtime.control.served import Served
 app = typer.Typer()
 app.command()(pub)
 app.command()(sub)
+app.command()(advertise)
 
 EVENT_1 = f"{NODE.id.hex()}.5.1"
 
@@ -245,6 +246,22 @@ def test_advertise_speaks_json(peer: Served) -> None:
         os.kill(process.pid, signal.SIGINT)
         process.communicate()
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("words", [("sub", "\udcff"), ("sub", "a = '\udcff'"), ("advertise", "\udcff", "--rate", "1")])
+def test_a_filter_that_is_not_text_is_bad_input(peer: Served, words: tuple[str, ...]) -> None:
+    """A shell hands on any bytes."""
+    result = run(*words, data=peer.data)
+    assert result.exit_code == EXIT_BAD_INPUT
+    assert "UTF-8" in result.stderr
+
+
+@pytest.mark.parametrize("rate", ["0", "-3", "nan", "inf"])
+def test_a_rate_must_be_above_0(peer: Served, rate: str) -> None:
+    """The command says so itself, in words."""
+    result = run("advertise", "quotes/ACME", "--rate", rate, data=peer.data)
+    assert result.exit_code == EXIT_BAD_INPUT
+    assert "rate must be above 0" in result.stderr
 
 
 def test_sub_that_loses_its_peer_says_so(peer: Served) -> None:

@@ -108,7 +108,7 @@ def test_bootstrap_has_a_table_and_variables_of_its_own(tmp_path: Path) -> None:
         ("[peer]\ntoken = 'abc'", 2, "peer.token", "mistyped"),
         ("[peer]\ncontrol_port = 70000", 2, "peer.control_port", "<= 65535"),
         ("[bootstrap]\noverlay = 'Not So'", 2, "bootstrap.overlay", "cannot be a name"),
-        ("[peer]\nname = \nlisten = 1", 2, "file", "no TOML"),
+        ("[peer]\nname = \nlisten = 1", 2, "file", "not valid TOML"),
     ],
 )
 def test_mistake_is_told_with_its_line_its_field_and_advice(

@@ -56,13 +56,41 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [["--faults", "flood"], ["--schedules", "tsunami"], ["--seeds", "x"], ["--seeds", "0..1", "--trace-out", "t"]],
+    [
+        ["--faults", "flood"],
+        ["--schedules", "tsunami"],
+        ["--seeds", "x"],
+        ["--seeds", "²"],
+        ["--seeds", "0..1", "--trace-out", "t"],
+        ["--seconds", "nan"],
+        ["--seconds", "inf"],
+    ],
 )
 def test_bad_options_exit_with_advice(options: list[str]) -> None:
     """Nothing is run, and the field at fault is named."""
     result = CliRunner().invoke(app, ["sim", "overlay", *options])
     assert result.exit_code == EXIT_REFUSED
     assert options[-2].strip("-").replace("-", "_") in result.output
+
+
+@pytest.mark.parametrize(("content", "advice"), [(None, "check the path"), (b"\xff", "write it in UTF-8")])
+def test_a_scenario_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None, advice: str) -> None:
+    """With advice."""
+    file = tmp_path / "s.toml"
+    if content is not None:
+        file.write_bytes(content)
+    result = CliRunner().invoke(app, ["sim", "overlay", "--scenario", str(file)])
+    assert result.exit_code == EXIT_REFUSED
+    assert advice in result.output
+
+
+@pytest.mark.parametrize("command", ["broadcast", "matching"])
+@pytest.mark.parametrize("name", ["plot.bmp", "nowhere/plot.svg"])
+def test_a_plot_that_cannot_be_written_is_refused_before_anything_runs(command: str, name: str, tmp_path: Path) -> None:
+    """An experiment takes long."""
+    result = CliRunner().invoke(app, ["sim", command, "--plot", str(tmp_path / name)])
+    assert result.exit_code == EXIT_REFUSED
+    assert "plot" in result.output
 
 
 def test_a_simulated_trace_is_what_peers_would_have_written(tmp_path: Path) -> None:

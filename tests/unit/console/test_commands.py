@@ -176,6 +176,8 @@ def test_bad_content_and_refusals_come_with_advice(session: ConsoleSession) -> N
     """Whether the console or the peer found them."""
     with pytest.raises(BadContent, match=r"price=12\.5"):
         perform(session, "publish t nonsense")
+    with pytest.raises(BadContent, match="rate must be above 0"):
+        perform(session, "advertise 0 a = 1")
     with pytest.raises(PeerRefused, match="ask for a token"):
         perform(session, "publish secret")
     with pytest.raises(PeerRefused, match="write one"):
