@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -15,6 +15,9 @@ from p2psub.model.ids import CLUSTER_CHARS_MAX
 Address = Annotated[str, Meta(extra={"unit": "HOST:PORT"})]
 ClusterName = Annotated[str, Meta(min_length=1, max_length=CLUSTER_CHARS_MAX)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
+
+AUTO: Final = "auto"
+"""The name of no cluster: the peer chooses one."""
 
 NODE = NodeConfig(pubsub=PubSubConfig(at_most_once_trace_every=64))
 """A peer's defaults: those of the simulator, but with a sample of what promises nothing."""
@@ -50,6 +53,13 @@ class PeerConfig:
     """Port of the control API that `p2psub peer` serves on loopback; 0 takes a free one."""
     node: NodeConfig = NODE
 
+    @property
+    def wanted_cluster(self) -> str | None:
+        """The cluster that was named; None lets the peer choose one."""
+        return None if self.cluster == AUTO else self.cluster
+
     def __post_init__(self) -> None:
         if self.cluster is not None and not 0 < len(self.cluster) <= CLUSTER_CHARS_MAX:
-            raise ConfigError("cluster", f"a name has 1 to {CLUSTER_CHARS_MAX} characters; choose a shorter one")
+            raise ConfigError("cluster", f"a name has 1 to {CLUSTER_CHARS_MAX} characters; choose another")
+        if self.cluster is not None and any("\ud800" <= char <= "\udfff" for char in self.cluster):
+            raise ConfigError("cluster", "the name contains an unpaired surrogate; give text that has a form in UTF-8")

@@ -19,7 +19,7 @@ import msgspec
 
 from bootstrap.settings import ServiceConfig
 from p2psub.api.addresses import split_address
-from p2psub.api.settings import NODE, PeerConfig
+from p2psub.api.settings import AUTO, NODE, PeerConfig
 from p2psub.cli.endpoint import BadUsage
 from p2psub.cli.settings import NODE_FIELD, Setting, all_settings, tables
 from p2psub.config import NodeConfig
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 FILE_BYTES_MAX: Final = 1 << 20
-AUTO: Final = "auto"
 _NODE_VARIABLES: Final = "P2PSUB_NODE_"
 
 C = TypeVar("C", PeerConfig, ServiceConfig)
@@ -90,7 +89,7 @@ def _built(
     sheet = Sheet({}, []) if file is None else _read(file)
     if sheet.complaints:
         raise BadSettings(str(file), sheet.complaints)
-    given = {f"{table}.{name}": value for name, value in options.items() if value is not None}
+    given = _from_options(table, options)
     chosen = {**sheet.chosen, **_from_environment(table, environ), **given}
     own = {name: chosen[f"{table}.{name}"] for name in _names(table) if f"{table}.{name}" in chosen}
     if "data" not in own:
@@ -103,6 +102,34 @@ def _built(
 
 def _names(table: str) -> list[str]:
     return [setting.name for setting in all_settings().values() if setting.table == table]
+
+
+# The command line
+
+
+def _from_options(table: str, options: Mapping[str, object]) -> Chosen:
+    """What was given as options, held to the same limits; addresses before a token is spent on a peer without one."""
+    given = {f"{table}.{name}": value for name, value in options.items() if value is not None}
+    complaints: list[Complaint] = []
+    for path, value in given.items():
+        setting = all_settings()[path]
+        try:
+            if not isinstance(value, Path):
+                _converted(setting, value, strict=True)
+            if setting.unit == "HOST:PORT" and isinstance(value, str):
+                split_address(value)
+        except _Unfit as error:
+            complaints.append(Complaint(_option(setting), str(error), _advice(setting)))
+        except ConfigError as error:
+            message, _, advice = error.advice.partition("; ")
+            complaints.append(Complaint(_option(setting), message, advice))
+    if complaints:
+        raise BadSettings("command line", complaints)
+    return given
+
+
+def _option(setting: Setting) -> str:
+    return f"--{setting.name.replace('_', '-')}"
 
 
 # The environment

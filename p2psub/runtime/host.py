@@ -104,7 +104,7 @@ class PeerHost:
             Random(),
             store.load(),
             (grant.bootstrap,),
-            None if config.cluster is None else ClusterId(config.cluster),
+            None if config.wanted_cluster is None else ClusterId(config.wanted_cluster),
             wall_offset_us(),
             self._score,
             security=SecurityContext(

@@ -19,6 +19,7 @@ from p2psub.cli.exits import EXIT_BAD_INPUT
 from p2psub.cli.main import app
 from p2psub.cli.settings import all_settings
 from p2psub.cli.settings_file import BadSettings, check_file, peer_config, service_config
+from p2psub.errors import ConfigError
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -137,6 +138,35 @@ def test_mistake_in_the_environment_names_the_variable(variable: str, value: str
     """Also one that nobody would read."""
     with pytest.raises(BadSettings, match=variable):
         peer_config(None, {"data": Path("d")}, {variable: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "word"),
+    [
+        ("control_port", 99_999, "65535"),
+        ("control_port", -1, "0"),
+        ("listen", "127.0.0.1", "HOST:PORT"),
+        ("public_address", "x", "HOST:PORT"),
+        ("cluster", "", "length"),
+    ],
+)
+def test_mistake_in_an_option_names_it(option: str, value: object, word: str) -> None:
+    """Held to the limits of the file, before a join token is spent."""
+    with pytest.raises(BadSettings, match=f"command line: --{option.replace('_', '-')}: .*{word}"):
+        peer_config(None, {"data": Path("d"), option: value}, {})
+
+
+def test_auto_is_the_name_of_no_cluster() -> None:
+    """From the command line and from Python."""
+    assert peer_config(None, {"data": Path("d"), "cluster": "auto"}, {}).wanted_cluster is None
+    assert PeerConfig(Path("d"), cluster="auto").wanted_cluster is None
+    assert PeerConfig(Path("d"), cluster="home").wanted_cluster == "home"
+
+
+def test_cluster_that_cannot_be_sent_is_refused() -> None:
+    """A shell hands on any bytes; the peer would wait for its place for ever."""
+    with pytest.raises(ConfigError, match="surrogate"):
+        PeerConfig(Path("d"), cluster="\udcff")
 
 
 def test_variable_that_is_empty_says_nothing() -> None:
