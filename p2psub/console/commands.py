@@ -145,8 +145,8 @@ def _candidates(session: ConsoleSession, _: str) -> None:
         for rank, candidate in enumerate(page.ring.candidates, 1)
     ]
     session.show(plain_table("candidates for super-node", ("rank", "id", "address", ""), rows))
-    rank = "no candidate" if page.rank is None else f"candidate {page.rank}"
-    session.show(f"this peer is {page.ring.role.value}, {rank}, with score {score_text(page)}")
+    rank = "" if page.rank is None else f" {page.rank}"
+    session.show(f"this peer is {page.ring.role.value}{rank}, with score {score_text(page)}")
 
 
 def _queues(session: ConsoleSession, _: str) -> None:

@@ -31,7 +31,7 @@ from sims.experiments.broadcast import Algorithm, BroadcastReading, Choice, Tria
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 from tests.unit.bench import CONFIG, epoch, event_of, node_at, on_topic, sent
-from tests.unit.casts.cubes import CHANGE, Bench, ruler_of
+from tests.unit.casts.cubes import CHANGE, Bench, leader_of
 from tests.unit.overlay.rings import Exchange
 
 DIMENSIONS = (1, 2, 3, 4)
@@ -66,8 +66,8 @@ def test_2_1_every_node_has_degree_n(dimensions: int) -> None:
     for own in labels:
         near = [label for label in labels if len(differing(own, label)) == 1]
         assert len(near) == dimensions
-        assert {c.id for c in cube.neighbours(own)} == {ruler_of(label).id for label in near}
-        assert all(ruler_of(own) in cube.neighbours(label) for label in near)
+        assert {c.id for c in cube.neighbours(own)} == {leader_of(label).id for label in near}
+        assert all(leader_of(own) in cube.neighbours(label) for label in near)
 
 
 class CubeWalk:
@@ -81,16 +81,16 @@ class CubeWalk:
         self.hops = 0
         nodes[root].start(CHANGE)
         waiting = [root]
-        by_ruler = {ruler_of(label): label for label in labels}
+        by_leader = {leader_of(label): label for label in labels}
         while waiting:
             sender = waiting.pop(0)
             for to, message in sent(nodes[sender].step):
                 if isinstance(message, ChangeCast):
-                    receiver = by_ruler[to]
+                    receiver = by_leader[to]
                     self.messages.append((sender, receiver, len(message.subcube) - 1))
                     self.received[receiver] += 1
                     self.hops = max(self.hops, message.hops)
-                    nodes[receiver].casts.on_cast(ruler_of(sender), message)
+                    nodes[receiver].casts.on_cast(leader_of(sender), message)
                     waiting.append(receiver)
         self.stored = [label for label in labels if nodes[label].local.taken]
 

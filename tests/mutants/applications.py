@@ -16,7 +16,7 @@ from tests.mutants.mutant import mutant
 
 @mutant("S2", on=OWNERS_FALL)
 def remembers_nothing_handed_over(patch: pytest.MonkeyPatch) -> None:
-    """Rule: receivers remember event ids for the horizon. Here every copy is new."""
+    """Rule: receivers remember event ids for the undelivered TTL. Here every copy is new."""
     patch.setattr(Subscriber, "_remember", lambda self, id_, event: None)
 
 

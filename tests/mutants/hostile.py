@@ -60,7 +60,7 @@ TABLES_MOVE = Scenario(
 )
 """Arcs move all the time, while many subscriptions come and go."""
 
-INTERESTS_RACE = Scenario(
+MATCH_INDEX_RACE = Scenario(
     clusters=2,
     members=5,
     seconds=130.0,

@@ -16,7 +16,7 @@ from p2psub.super_node.confirmations import Confirmations, _Unapplied
 from p2psub.super_node.table_grants import TableGrants
 from tests.mutants.hostile import (
     CUBE_UNDER_FIRE,
-    INTERESTS_RACE,
+    MATCH_INDEX_RACE,
     OWNERS_OUT_OF_SIGHT,
     SHARDS_EMPTY,
     TABLES_MOVE,
@@ -59,7 +59,7 @@ def index_forgets_what_came_meanwhile(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MatchIndex, "store", forgetful)
 
 
-@mutant("S1", on=INTERESTS_RACE, first=(5, 3, 6))
+@mutant("S1", on=MATCH_INDEX_RACE, first=(5, 3, 6))
 def asks_present_owners_only(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change is settled when everybody who might answer for its key has it, by older and next tables too."""
 

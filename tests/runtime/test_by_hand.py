@@ -25,8 +25,8 @@ class Cluster:
         self.bootstrap = bootstrap
         self.peers = peers
         wait_one_ring(peers)
-        ruling = place_of(peers[0].status()["ring"]["super_node"])
-        self.super_node = next(peer for peer in peers if peer.place == ruling)
+        leading = place_of(peers[0].status()["ring"]["super_node"])
+        self.super_node = next(peer for peer in peers if peer.place == leading)
         self.members = [peer for peer in peers if peer is not self.super_node]
 
 

@@ -11,7 +11,7 @@ record could come is silent. Before the discharge it is still owed, which is not
 The trace knows nothing of the failure budget, so it cannot judge an outcome `spool_full` or `unreachable`, which only
 a network outside the budget may have. They are findings under a name of their own, `outcome`, with verdict `unknown`:
 to the operator, who knows what failed, they matter; calling them violated would fail the audit of every network that
-was cut for longer than the horizon.
+was cut for longer than the undelivered TTL.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def cluster_at(prefix: str) -> ClusterId:
     return ClusterId(f"c{prefix}")
 
 
-def ruler_of(prefix: str) -> Contact:
+def leader_of(prefix: str) -> Contact:
     """The super-node of the cluster that owns a prefix."""
     return at(16 + int("1" + prefix, 2))
 
@@ -44,7 +44,7 @@ class Bench:
     """A super-node with prefix `own` in a cube of `prefixes`."""
 
     def __init__(self, own: str, prefixes: tuple[str, ...] = ("00", "01", "10", "11")) -> None:
-        me = ruler_of(own)
+        me = leader_of(own)
         self.step = step_at(me.id[0])
         self.directory, self.liveness = Directory(), Liveness(self.step, CONFIG.liveness)
         election = Election(self.step, CONFIG.cluster)
@@ -54,7 +54,7 @@ class Bench:
         self.local = FakeLocal()
         self.casts = Casts(self.step, CONFIG.cube, self.cube, self.directory, self.liveness, self.local, count(1))
         for prefix in prefixes:
-            leader = ruler_of(prefix)
+            leader = leader_of(prefix)
             term = epoch(1, leader.id[0])
             self.directory.merge([Entry(cluster_at(prefix), Prefix(prefix), 1, leader, term, 1)])
         self.done: list[tuple[Summary, bool]] = []
@@ -70,15 +70,15 @@ class Bench:
 
     def answer(self, cast: CastId, half: str, granted: int = 1) -> None:
         """The super-node there answers for a half."""
-        self.casts.on_answer(ruler_of(half), Answer(cast, Prefix(half), vote(half, granted=granted)))
+        self.casts.on_answer(leader_of(half), Answer(cast, Prefix(half), vote(half, granted=granted)))
 
     def kill(self, *prefixes: str) -> None:
         """Pronounce super-nodes dead."""
-        self.liveness.watch_only([ruler_of(prefix) for prefix in prefixes])
+        self.liveness.watch_only([leader_of(prefix) for prefix in prefixes])
         for _ in range(CONFIG.liveness.unreachable_after_ticks):
             self.step.tick += 1
             self.liveness.tick([])
-        assert all(self.liveness.is_dead(ruler_of(prefix).id) for prefix in prefixes)
+        assert all(self.liveness.is_dead(leader_of(prefix).id) for prefix in prefixes)
         sent(self.step)
 
 

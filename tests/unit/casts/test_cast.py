@@ -30,12 +30,12 @@ from tests.unit.bench import (
     subscription_of,
     tick,
 )
-from tests.unit.casts.cubes import CHANGE, FOREIGN, PARENT, Bench, cluster_at, ruler_of, vote
+from tests.unit.casts.cubes import CHANGE, FOREIGN, PARENT, Bench, cluster_at, leader_of, vote
 
 
 def handed_on(cast: CastId, receiver: str, half: str, hops: int = 1) -> tuple[Contact, ChangeCast]:
     """A half on its way."""
-    return ruler_of(receiver), ChangeCast(cast, Prefix(half), CHANGE, hops)
+    return leader_of(receiver), ChangeCast(cast, Prefix(half), CHANGE, hops)
 
 
 def test_root_hands_each_half_to_the_neighbour_there() -> None:
@@ -143,8 +143,8 @@ def test_refusal_teaches_the_sender_who_owns_the_half() -> None:
     sent(bench.step)
     new_super_node = at(250)
     newer = Entry(cluster_at("1"), Prefix("1"), 1, new_super_node, epoch(2, 250), 1)
-    bench.casts.on_custody(ruler_of("1"), Custody(cast, Prefix("1")))
-    bench.casts.on_cast_refused(ruler_of("1"), CastRefused(cast, Prefix("1"), (newer,)))
+    bench.casts.on_custody(leader_of("1"), Custody(cast, Prefix("1")))
+    bench.casts.on_cast_refused(leader_of("1"), CastRefused(cast, Prefix("1"), (newer,)))
     tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks)
     assert sent(bench.step) == [(new_super_node, ChangeCast(cast, Prefix("1"), CHANGE, 1))]
 
@@ -154,7 +154,7 @@ def test_half_without_custody_is_tried_through_another_contact() -> None:
     bench = Bench("00")
     cast = bench.start()
     sent(bench.step)
-    bench.casts.on_custody(ruler_of("01"), Custody(cast, Prefix("01")))
+    bench.casts.on_custody(leader_of("01"), Custody(cast, Prefix("01")))
     tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks - 1)
     assert sent(bench.step) == []
     tick(bench.step, bench.casts.tick)
@@ -167,7 +167,7 @@ def test_half_in_custody_is_not_repeated_however_slow_the_answer() -> None:
     cast = bench.start()
     sent(bench.step)
     for holder, half in (("10", "1"), ("01", "01")):
-        bench.casts.on_custody(ruler_of(holder), Custody(cast, Prefix(half)))
+        bench.casts.on_custody(leader_of(holder), Custody(cast, Prefix(half)))
     dying_ticks = CONFIG.liveness.unreachable_after_ticks
     tick(bench.step, bench.casts.tick, CONFIG.cube.cast_ticks_max - 1 - dying_ticks)
     assert sent(bench.step) == []
@@ -181,7 +181,7 @@ def test_custody_counts_from_the_holder_alone() -> None:
     bench = Bench("00")
     cast = bench.start()
     sent(bench.step)
-    bench.casts.on_custody(ruler_of("11"), Custody(cast, Prefix("1")))
+    bench.casts.on_custody(leader_of("11"), Custody(cast, Prefix("1")))
     tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks)
     assert [message.subcube for _, message in sent(bench.step) if isinstance(message, ChangeCast)] == ["1", "01"]
 
@@ -235,12 +235,12 @@ def test_multicast_enters_only_halves_that_hold_a_target() -> None:
     """Each half gets its own targets; a cluster that is none is asked nothing."""
     bench = Bench("00")
     cast = bench.start(multicast("10", "11"))
-    assert sent(bench.step) == [(ruler_of("10"), EventCast(cast, Prefix("1"), multicast("10", "11"), 1))]
+    assert sent(bench.step) == [(leader_of("10"), EventCast(cast, Prefix("1"), multicast("10", "11"), 1))]
     assert bench.local.taken == []
     both = bench.start(multicast("01", "11"))
     assert sent(bench.step) == [
-        (ruler_of("10"), EventCast(both, Prefix("1"), multicast("11"), 1)),
-        (ruler_of("01"), EventCast(both, Prefix("01"), multicast("01"), 1)),
+        (leader_of("10"), EventCast(both, Prefix("1"), multicast("11"), 1)),
+        (leader_of("01"), EventCast(both, Prefix("01"), multicast("01"), 1)),
     ]
 
 
@@ -252,7 +252,7 @@ def test_multicast_gathers_every_outcome() -> None:
     said = {prefix: EventSummary(((ids[0], Outcome.DELIVERED),)) for _, prefix, ids in payload.targets}
     bench.casts.answer_locally(cast, said[Prefix("00")])
     for half, target in (("1", "11"), ("01", "01")):
-        bench.casts.on_answer(ruler_of(half), Answer(cast, Prefix(half), said[Prefix(target)]))
+        bench.casts.on_answer(leader_of(half), Answer(cast, Prefix(half), said[Prefix(target)]))
     ((summary, is_whole),) = bench.done
     assert isinstance(summary, EventSummary)
     assert is_whole
@@ -267,7 +267,7 @@ def test_at_most_once_waits_for_nobody() -> None:
     bench.casts.answer_locally(FOREIGN, EventSummary(()))
     bench.casts.on_cast(PARENT, asked)
     below = EventCast(FOREIGN, Prefix("11"), multicast("11", guarantee=Guarantee.AT_MOST_ONCE), 2)
-    assert sent(bench.step) == [(ruler_of("11"), below)]
+    assert sent(bench.step) == [(leader_of("11"), below)]
     assert len(bench.local.taken) == 1
     tick(bench.step, bench.casts.tick, 10)
     assert sent(bench.step) == []

@@ -21,7 +21,7 @@ def term(
     return Record(Kind.ROLE, node, 1, 1, Stamp(at_us, 0), cluster=cluster, epoch=Epoch(counter, node, 1), reason=reason)
 
 
-def test_a_failover_is_a_change_of_the_ruling_peer() -> None:
+def test_a_failover_is_a_change_of_the_leading_peer() -> None:
     """Not its first term, and not a second term of the same peer."""
     records = [term(50, A, 1), term(120, B, 2), term(121, B, 3), term(150, C, 4), term(60, B, 1, OTHER)]
     assert count_records(records, {ONE: A.hex(), OTHER: B.hex()}, RUN).failovers == 2

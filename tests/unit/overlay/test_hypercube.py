@@ -24,7 +24,7 @@ NEW, FOUNDER = ClusterId("new"), at(240)
 
 
 class Seat:
-    """The super-node at `place`, ruling a cluster of that name."""
+    """The super-node at `place`, leading a cluster of that name."""
 
     def __init__(self, name: str, place: int) -> None:
         self.step, self.cluster = step_at(place), ClusterId(name)

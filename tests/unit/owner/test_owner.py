@@ -253,7 +253,7 @@ def test_unpaid_debts_are_paid_again_and_only_they() -> None:
 
 
 def test_what_is_older_than_the_horizon_ends_unreachable() -> None:
-    """Receivers forget ids after the horizon plus a margin: no copy may be sent later than that."""
+    """Receivers forget ids after the undelivered TTL plus a margin: no copy may be sent later than that."""
     cores, event = stored(THERE)
     sent(cores.step)
     tick(cores.step, cores.owner.tick)

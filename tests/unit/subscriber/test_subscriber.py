@@ -272,7 +272,7 @@ def test_overflow_at_an_owner_is_told_once_per_lost_event() -> None:
 
 
 def test_ids_are_remembered_as_long_as_a_copy_may_come() -> None:
-    """For the horizon and a margin; then memory is free again."""
+    """For the undelivered TTL and a margin; then memory is free again."""
     subscriber = SubscribingPeer()
     subscriber.subscribe()
     subscriber.deliver(event_of("x", 1))
