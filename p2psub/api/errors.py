@@ -47,7 +47,7 @@ class AdvertisementRefused(Refusal):
 
 
 class AlreadyEnded(Refusal):
-    """The block of a subscription or an advertisement is over."""
+    """The block of a subscription, an advertisement or the peer itself is over."""
 
 
 _PUBLISH_AGAIN = "publish it again; if that does not help, see the log"

@@ -67,6 +67,7 @@ async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
             finally:
                 with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_S_MAX):
                     await host.close()
+                host.peer.end()
                 nursery.cancel_scope.cancel()
         if failure is not None:
             raise failure

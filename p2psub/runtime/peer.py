@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from p2psub.api.errors import why_not_taken
+from p2psub.api.errors import AlreadyEnded, why_not_taken
 from p2psub.api.items import Gap, Notification
 from p2psub.api.status import PeerStatus
 from p2psub.api.validation import check_draft, check_filter, check_rate, check_replay, check_window
@@ -54,13 +54,23 @@ class _PublishCall:
         if not self._missing:
             self._done.set()
 
+    def end(self) -> None:
+        """No further outcome comes."""
+        self._done.set()
+
     async def wait(self) -> list[PublishOutcome]:
         await (self._done.wait() if self._missing else trio.lowlevel.checkpoint())
+        if self._missing:
+            raise _ended()
         return [self._outcomes[index] for index in range(len(self._outcomes))]
 
 
+def _ended() -> AlreadyEnded:
+    return AlreadyEnded("the block of `open_peer` has ended", "use the peer inside the block")
+
+
 class Peer:
-    """A running peer. Made by `open_peer`."""
+    """A running peer. Made by `open_peer`; what is asked of it after that block raises AlreadyEnded."""
 
     def __init__(
         self, inbox: Inbox, status: Callable[[], PeerStatus], backlog: Callable[[], int], pulse: Pulse
@@ -69,6 +79,7 @@ class Peer:
         self._status = status
         self._backlog = backlog
         self._pulse = pulse
+        self._is_over = False
         self._number = 0
         self._publishing: dict[int, tuple[_PublishCall, int]] = {}
         self._full = trio.lowlevel.ParkingLot()
@@ -99,6 +110,7 @@ class Peer:
         """
         await trio.lowlevel.checkpoint()
         while not is_wanted(status := self._status()):
+            self._check_open()
             await (self._pulse.wait_tick() if status.ready else self._pulse.wait_step())
         return status
 
@@ -121,6 +133,7 @@ class Peer:
 
     async def publish_many(self, drafts: Sequence[Draft]) -> list[PublishOutcome]:
         """Publish many events; the outcomes come in their order, and say which were refused."""
+        self._check_open()
         for draft in drafts:
             check_draft(draft)
         publishing = _PublishCall(len(drafts))
@@ -128,6 +141,7 @@ class Peer:
             await self._pace(is_long=first > 0)
             while len(self._publishing) >= UNACKNOWLEDGED_MAX:
                 await self._full.park()
+                self._check_open()
             some, number = drafts[first : first + PACE_EVENTS], self._number + 1
             self._number += len(some)
             for index in range(len(some)):
@@ -141,6 +155,7 @@ class Peer:
             await trio.lowlevel.checkpoint()
         while self._backlog() > BACKLOG_MAX:
             await self._pulse.wait_step()
+            self._check_open()
 
     # Advertising
 
@@ -153,6 +168,7 @@ class Peer:
         Entered once the overlay has taken it. The peer is held to it: an event that the filter takes and that would be
         above the rate is refused as `above_rate`; a second's worth may come at once.
         """
+        self._check_open()
         check_rate(rate)
         parsed = check_filter(offered) if isinstance(offered, Filter) else parse_filter(offered, params)
         number = self._next_number()
@@ -178,6 +194,7 @@ class Peer:
         window: int = 1024,
     ) -> AsyncIterator[SubscriptionStream]:
         """Hold a subscription while the block runs; entered once the overlay has taken it."""
+        self._check_open()
         check_window(window)
         check_replay(replay)
         parsed = check_filter(wanted) if isinstance(wanted, Filter) else parse_filter(wanted, params)
@@ -199,6 +216,22 @@ class Peer:
     def _next_number(self) -> int:
         self._number += 1
         return self._number
+
+    def _check_open(self) -> None:
+        if self._is_over:
+            raise _ended()
+
+    def end(self) -> None:
+        """The block of `open_peer` has ended: the node answers no more, and no task waits for it."""
+        self._is_over = True
+        for publishing, _ in self._publishing.values():
+            publishing.end()
+        for advertisement in self._advertised.values():
+            advertisement.end()
+        for subscription in (*self._asked.values(), *self._subscriptions.values()):
+            subscription.end()
+        self._full.unpark_all()
+        self._pulse.beat(is_tick=True)
 
     # From the node
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import pytest
 import trio
 import trio.testing
 
-from p2psub.api.errors import ADVICE, AdvertisementRefused, BadContent, NotAuthorized, NotTaken, SubscriptionRefused
+from p2psub.api.errors import (
+    ADVICE,
+    AdvertisementRefused,
+    AlreadyEnded,
+    BadContent,
+    NotAuthorized,
+    NotTaken,
+    SubscriptionRefused,
+)
 from p2psub.api.items import Gap, Notification
 from p2psub.api.status import PeerStatus
 from p2psub.matching.faults import FilterError
@@ -502,3 +510,47 @@ async def test_a_ready_peer_is_looked_at_by_ticks(nursery: trio.Nursery) -> None
     node.pulse.beat(is_tick=True)
     await trio.testing.wait_all_tasks_blocked()
     assert (looks, seen) == ([STATUS, UNREADY], [UNREADY])
+
+
+# The end
+
+
+async def subscribe_at(peer: Peer) -> None:
+    """Hold a subscription for ever."""
+    async with peer.subscribe("x = 1") as held:
+        await held.wait_verdict(held.verdict)
+
+
+async def advertise_at(peer: Peer) -> None:
+    """Hold an advertisement for ever."""
+    async with peer.advertise("x = 1", rate=1.0) as held:
+        await held.wait_verdict(held.verdict)
+
+
+async def publish_at(peer: Peer) -> None:
+    """Publish, and wait for the outcome."""
+    await peer.publish({}, topic="t")
+
+
+@pytest.mark.parametrize("use", [subscribe_at, advertise_at, publish_at, Peer.wait_ready])
+@pytest.mark.parametrize("is_under_way", [True, False])
+async def test_no_task_waits_for_a_peer_whose_block_has_ended(
+    use: Callable[[Peer], Awaitable[None]], is_under_way: bool, nursery: trio.Nursery
+) -> None:
+    """Whether it asked before or asks after the end: nothing will answer any more."""
+    node, told = Node(), list[AlreadyEnded]()
+    node.status = UNREADY
+
+    async def ask() -> None:
+        with pytest.raises(AlreadyEnded) as error:
+            await use(node.peer)
+        told.append(error.value)
+
+    if is_under_way:
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+    node.peer.end()
+    if not is_under_way:
+        nursery.start_soon(ask)
+    await trio.testing.wait_all_tasks_blocked()
+    assert [error.advice for error in told]
