@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from p2psub.errors import ConfigError
 from p2psub.model.ids import NodeId, digest_of
+from p2psub.whole_file import sync_directory
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 KEY_FILE_BYTES_MAX: Final = 1 << 16
@@ -98,7 +99,7 @@ def write_private(path: Path, content: bytes) -> None:
             os.link(draft, path)
     finally:
         draft.unlink()
-    _make_durable(path.parent)
+    sync_directory(path.parent)
 
 
 def read_private(path: Path) -> bytes:
@@ -113,14 +114,6 @@ def read_private(path: Path) -> bytes:
         advice = f"others may have read this secret (mode {mode:04o}); delete it and enrol anew, or trust them and run"
         raise ConfigError(str(path), f"{advice} chmod 600 {path}")
     return content
-
-
-def _make_durable(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _pem(key: Ed25519PrivateKey) -> bytes:
