@@ -143,7 +143,7 @@ def assemble(
         publisher=publisher,
         subscriber=Subscriber(step, config.pubsub, election, declarations, sealer, sampler),
         sampler=sampler,
-        denials=Denials(step, security.is_signed, security.denials, source),
+        denials=Denials(step, security.is_signed, security.denials, source, ring.remembered.values),
     )
 
 

@@ -1,13 +1,14 @@
 """The nodes that the authority denies: the newest signed list there is, passed on from node to node.
 
 Dates are compared when a link opens, when a newer list arrives, and now and then, so that a list reaches every node
-that has a link to a node that has it, also without the bootstrap. Whether a list is signed is not for a core to find
+that has a link to a node that has it, also without the bootstrap. A node that starts asks every member it remembers:
+else a denied one that it meets first could keep it for itself. Whether a list is signed is not for a core to find
 out: a function that it is given says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from p2psub.model.effects import Deny
@@ -24,15 +25,22 @@ IsSigned = Callable[[DenyResponse], bool]
 
 
 class Denials:
-    """The list of this node; `source` is the node that hears of new ones first."""
+    """The list of this node; `source` is the node that hears of new ones first, `members` are other nodes to ask."""
 
     def __init__(
-        self, step: Step, is_signed: IsSigned, known: DenyResponse | None = None, source: Contact | None = None
+        self,
+        step: Step,
+        is_signed: IsSigned,
+        known: DenyResponse | None = None,
+        source: Contact | None = None,
+        members: Callable[[], Iterable[Contact]] = tuple,
     ) -> None:
         self._step = step
         self._is_signed = is_signed
         self._known = known
         self._source = source
+        self._members = members
+        self._has_asked = False
         self._linked: dict[NodeId, Contact] = {}
 
     @property
@@ -81,8 +89,11 @@ class Denials:
 
     def tick(self) -> None:
         """Ask the source for news, and show the others what we have: an offer may have been lost."""
-        if self._source is None or self._step.tick % ASK_EVERY_TICKS:
+        if self._source is None or (self._has_asked and self._step.tick % ASK_EVERY_TICKS):
             return
         asked = {self._source.id: self._source, **(self._linked if self._known is not None else {})}
+        if not self._has_asked:
+            self._has_asked = True
+            asked.update({member.id: member for member in self._members()})
         for peer in asked.values():
             self._offer(peer)

@@ -79,7 +79,7 @@ def test_what_is_no_sound_segment_is_skipped_and_named(spark: SparkSession, tmp_
         "notes.txt": "not the name of a segment",
         f"{first.name}.gz": "not the name of a segment",
     }
-    assert "no records" in reasons[name._replace(first=101).file_name]
+    assert "not records" in reasons[name._replace(first=101).file_name]
     # Four of ten records are left: the first two and the last two. The process shows the hole.
     assert (compacted.rows, compacted.files) == (4, 2)
     (process,) = compacted.tables.processes.collect()

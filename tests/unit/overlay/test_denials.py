@@ -23,10 +23,16 @@ FORGED = DenyResponse(99, (node_at(1),), b"forged")
 class Node:
     """A node's denials, and what it has denied."""
 
-    def __init__(self, place: int, known: DenyResponse | None = None, source: Contact | None = None) -> None:
+    def __init__(
+        self,
+        place: int,
+        known: DenyResponse | None = None,
+        source: Contact | None = None,
+        members: tuple[Contact, ...] = (),
+    ) -> None:
         self.contact = at(place)
         self.step = step_at(place)
-        self.denials = Denials(self.step, lambda said: said.signature == b"signed", known, source)
+        self.denials = Denials(self.step, lambda said: said.signature == b"signed", known, source, lambda: members)
 
     def hear(self, peer: Contact, message: Message) -> None:
         if isinstance(message, DenyOffer):
@@ -106,13 +112,26 @@ def test_the_denied_are_not_told() -> None:
     assert sent(ann.step) == [(at(90), DenyOffer(9))]
 
 
+def test_a_node_that_starts_asks_every_member_it_remembers() -> None:
+    """A denied one that it meets first tells it nothing, and others may not know that it is back."""
+    ann, bob = Node(1, source=at(200), members=(at(80), at(2))), Node(2, NEW)
+    ann.denials.link_up(at(80))
+    ann.step.tick += 1
+    ann.denials.tick()
+    talk(ann, bob)
+    assert ann.denied() == [NEW]
+
+
 def test_the_source_is_asked_every_minute() -> None:
     """Also by who knows of no list; and the others are told again, lest an offer was lost. Links that ended are not."""
     ann = Node(1, source=at(200))
+    ann.step.tick += 1
+    ann.denials.tick()
+    assert sent(ann.step) == [(at(200), DenyOffer(0))]
     ann.denials.link_up(at(2))
     ann.denials.link_up(at(3))
     ann.denials.link_lost(node_at(3))
-    for _ in range(ASK_EVERY_TICKS - 1):
+    for _ in range(ASK_EVERY_TICKS - 2):
         ann.step.tick += 1
         ann.denials.tick()
     assert sent(ann.step) == []
