@@ -6,6 +6,7 @@ A key gets one nonce for life, and with it one id. The data directory is the ove
 
 from __future__ import annotations
 
+import fcntl
 import secrets
 import sqlite3
 import ssl
@@ -26,14 +27,15 @@ from bootstrap.issuance import LIFETIME, issue, issue_ca
 from p2psub.errors import ConfigError
 from p2psub.identity.certificates import NONCE_BYTES, Claims, Passport, check_overlay, read_passport
 from p2psub.identity.enrolment import CSR_BYTES_MAX, DenyList, EnrolmentRefused, denial, fingerprint_of
-from p2psub.identity.keys import derive_node_id, private_key_at, read_private, write_private
+from p2psub.identity.keys import CA_KEY, derive_node_id, private_key_at, read_private, write_private
 from p2psub.model.ids import NodeId
 from p2psub.model.messages.denials import DENIED_MAX
 from p2psub.model.rights import Rights, check_rights
+from p2psub.runtime.state import STORE_FILE
 
-CA_KEY: Final = "ca.key"
 CA_CERTIFICATE: Final = "ca.pem"
 LEDGER: Final = "authority.sqlite"
+LOCK: Final = "bootstrap.lock"
 
 DENIED_S: Final = int(LIFETIME.total_seconds()) + 86_400
 """How long a denied id stays on the list: until its last certificate has run out by every clock that is a day slow."""
@@ -159,6 +161,24 @@ class Authority:
             # A full disk must not end the bootstrap: what it has promised it still knows, and it can still tell that.
             advice = "try again when its operator has made room on its disk"
             raise EnrolmentRefused("unavailable", f"the bootstrap cannot write ({error}); {advice}") from error
+
+
+@contextmanager
+def serving(data: Path) -> Iterator[None]:
+    """Be the one bootstrap that serves a directory; ConfigError if another does, or if a peer lives there.
+
+    Two would each let a newcomer found an overlay. Commands that only look at the ledger need not be alone.
+    """
+    if (data / STORE_FILE).exists():
+        raise ConfigError("data", f"{data} is the data directory of a peer; give the bootstrap one of its own")
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (data / LOCK).open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            advice = "stop that bootstrap, or choose another data directory"
+            raise ConfigError("data", f"{data} is in use by another process; {advice}") from error
+        yield
 
 
 def _found(data: Path, overlay: str) -> None:

@@ -7,7 +7,7 @@ import logging
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -66,25 +66,25 @@ def serve(
 async def _serve(config: ServiceConfig, as_json: bool) -> None:
     import trio  # noqa: PLC0415
 
-    from bootstrap.authority import Authority  # noqa: PLC0415
+    from bootstrap.authority import Authority, serving  # noqa: PLC0415
     from bootstrap.service import Service  # noqa: PLC0415
 
     is_new = not config.data.exists()
-    authority = Authority.load_or_create(config.data, config.overlay)
-    try:
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async with trio.open_nursery() as nursery:
-                me = await nursery.start(Service(config, authority, is_new=is_new).run)
-                if as_json:
-                    print(json.dumps({"address": me.address, "overlay": authority.overlay, "ready": True}), flush=True)
-                else:
-                    advice = f"make a token: p2psub bootstrap token new --data {config.data}"
-                    print(f"bootstrap of {authority.overlay} at {me.address}; {advice}", flush=True)
-                async for _ in signals:
-                    break
-                nursery.cancel_scope.cancel()
-    finally:
-        authority.close()
+    with (
+        serving(config.data),
+        closing(Authority.load_or_create(config.data, config.overlay)) as authority,
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+    ):
+        async with trio.open_nursery() as nursery:
+            me = await nursery.start(Service(config, authority, is_new=is_new).run)
+            if as_json:
+                print(json.dumps({"address": me.address, "overlay": authority.overlay, "ready": True}), flush=True)
+            else:
+                advice = f"make a token: p2psub bootstrap token new --data {config.data}"
+                print(f"bootstrap of {authority.overlay} at {me.address}; {advice}", flush=True)
+            async for _ in signals:
+                break
+            nursery.cancel_scope.cancel()
 
 
 @token_app.command("new")

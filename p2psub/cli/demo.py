@@ -44,7 +44,8 @@ def demo(
 
     Ends with the analysis of its own traces, as `p2psub analyze` does it.
 
-    Exit codes: 0 nothing was, 1 it did not come to that, 3 something was, or an audit of the traces fails.
+    Exit codes: 0 no event was lost or handed over twice, 1 the overlay did not form or end, 3 an event was, or an audit
+    of the traces fails.
     """
     with explained(as_json):
         from p2psub.demo.plan import DemoPlan  # noqa: PLC0415, `--help` must be quick

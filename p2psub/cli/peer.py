@@ -95,7 +95,7 @@ async def _enrol(config: PeerConfig) -> None:
     from p2psub.runtime.node_identity import identify  # noqa: PLC0415
     from p2psub.runtime.state import State  # noqa: PLC0415
 
-    state = State(config.data)
+    state = State.of_peer(config.data)
     known = state.enrolment()
     if config.token is not None and known is None:
         print(f"{config.name} is enrolling at {config.bootstrap}", file=sys.stderr, flush=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -32,15 +31,13 @@ from p2psub.cli.endpoint import BadUsage, NoPeer, find_peer
 from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
 from p2psub.cli.options import AsJson, Data
 from p2psub.cli.texts import event_text, gap_text, outcome_text, verdict_text
+from p2psub.cli.wanted import filter_of
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.outcomes import VerdictStatus
 
 Params = Annotated[
     list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="Value of a :key in the filter. " + SYNTAX)
 ]
-
-_OF_FILTERS: Final = re.compile(r"""[\s'"()<=>]""")
-"""Every filter has one of these characters, and hardly any topic; --filter is there for the others."""
 
 CHUNK_BYTES: Final = 1 << 20
 """Lines of stdin that have arrived go out together, up to this many bytes."""
@@ -148,17 +145,14 @@ def sub(
     Events go to stdout; verdicts and gaps to stderr. With --json all of them go to stdout.
     """
     with explained(as_json):
-        chosen = _read_filter(wanted, filter_)
+        chosen = _chosen_filter(wanted, filter_)
         _hold(SubscribeRequest(filter=chosen, params=_read_params(params), replay=replay), data, count, as_json)
 
 
-def _read_filter(argument: str, option: str) -> str:
-    """The filter that a person gave, or that takes the topic that the person named."""
+def _chosen_filter(argument: str, option: str) -> str:
     if argument and option:
         raise BadUsage("two filters are given", "give the topic or filter, or --filter, not both")
-    if not argument or _OF_FILTERS.search(argument):
-        return argument or option
-    return f"topic = '{argument}'"
+    return option or filter_of(argument)
 
 
 def _read_params(params: list[str] | None) -> dict[str, Json]:
@@ -211,7 +205,7 @@ def advertise(
     """
     with explained(as_json):
         check_rate(rate)
-        chosen = _read_filter(offered, filter_)
+        chosen = _chosen_filter(offered, filter_)
         _hold(AdvertiseRequest(filter=chosen, rate=rate, params=_read_params(params)), data, None, as_json)
 
 

@@ -14,6 +14,7 @@ from p2psub.cli.assignments import SYNTAX, read_assignments, spell_text
 from p2psub.cli.endpoint import BadUsage
 from p2psub.cli.status import cube_table, links_table, plain_table, queues_table, ring_table, score_text, status_table
 from p2psub.cli.texts import outcome_text, verdict_text
+from p2psub.cli.wanted import filter_of
 from p2psub.console.session import ConsoleSession
 from p2psub.console.stream_reader import StreamReader
 from p2psub.console.words import split_body, split_words
@@ -53,9 +54,7 @@ def command_named(name: str) -> Command:
 
 def _subscribe(session: ConsoleSession, rest: str) -> None:
     replay, wanted = rest.startswith("--replay"), rest.removeprefix("--replay").strip()
-    if not wanted:
-        raise BadUsage("a filter is missing", "say which events: subscribe topic = 'quotes/ACME' AND price > 10")
-    reader = session.hold(SubscribeRequest(filter=wanted, replay=replay))
+    reader = session.hold(SubscribeRequest(filter=filter_of(wanted), replay=replay))
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 
 
@@ -78,11 +77,9 @@ def _end(session: ConsoleSession, held: dict[int, StreamReader], kind: str, rest
 
 def _advertise(session: ConsoleSession, rest: str) -> None:
     rate, _, offered = rest.partition(" ")
-    advice = "say how many events per second, and which: advertise 50 topic = 'quotes/ACME'"
-    if not offered.strip():
-        raise BadUsage("rate and filter are needed", advice)
+    advice = "say how many events per second, and which: advertise 50 quotes/ACME"
     try:
-        request = AdvertiseRequest(filter=offered.strip(), rate=float(rate))
+        request = AdvertiseRequest(filter=filter_of(offered.strip()), rate=float(rate))
     except ValueError as error:
         raise BadUsage(f"{rate!r} is not a valid rate", advice) from error
     check_rate(request.rate)
@@ -183,17 +180,17 @@ def _quit(session: ConsoleSession, _: str) -> None:
 
 COMMANDS: Final[dict[str, Command]] = {
     "subscribe": Command(
-        "[--replay] FILTER",
+        "[--replay] [TOPIC|FILTER]",
         "Subscribe; notifications appear as they arrive.",
         "subscribe topic = 'quotes/ACME' AND price > 10",
         _subscribe,
-        "With --replay also events that were retained before.",
+        "Without topic and filter, all events. With --replay also events that were retained before.",
     ),
     "unsubscribe": Command("NUMBER|all", "End a subscription.", "unsubscribe 1", _unsubscribe),
     "advertise": Command(
-        "RATE FILTER",
+        "RATE [TOPIC|FILTER]",
         "Say what will be published, RATE events per second at most; the peer is held to it.",
-        "advertise 50 topic = 'quotes/ACME'",
+        "advertise 50 quotes/ACME",
         _advertise,
         "Every cluster learns of it. What comes faster is refused; a second's worth may come at once.",
     ),

@@ -24,6 +24,8 @@ from p2psub.whole_file import sync_directory
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 KEY_FILE_BYTES_MAX: Final = 1 << 16
+CA_KEY: Final = "ca.key"
+"""The authority's key, in its own data directory."""
 
 
 class NodeKey:

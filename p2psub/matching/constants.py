@@ -81,7 +81,7 @@ class Constants:
     def _given(self, param: Token) -> object:
         at, name = param.start_pos or 0, param[1:]
         if name not in self._params:
-            raise FilterError(self._text, at, f"parameter {param} has no value", f"hand in params={{'{name}': …}}")
+            raise FilterError(self._text, at, f"parameter {param} has no value", f"give a value for {name}")
         value = self._params[name]
         if isinstance(value, list | tuple | set | frozenset):
             self._check_length(len(value), at)

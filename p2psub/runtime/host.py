@@ -14,12 +14,13 @@ import trio
 from p2psub.api.join_stages import stage_of
 from p2psub.api.settings import PeerConfig
 from p2psub.api.status import LinkStatus, PeerStatus, Trouble
+from p2psub.errors import ConfigError
 from p2psub.identity.enrolment import DenyList
 from p2psub.identity.notary import NodeNotary
 from p2psub.model.effects import Deny, DenyCommand, LeaveCommand, MeasuredCommand
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.records import Record
-from p2psub.node.core import NodeCore
+from p2psub.node.core import Disk, NodeCore
 from p2psub.node.security_context import SecurityContext
 from p2psub.runtime.capability import MEASURE_EVERY_S, UNFIT, CapabilityMeter
 from p2psub.runtime.driver import Driver, wall_offset_us
@@ -47,7 +48,7 @@ async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
 
     ConfigError, EnrolmentFailed and StoreError say why it cannot be begun, and what to do.
     """
-    state = State(config.data)
+    state = State.of_peer(config.data)
     identity = await identify(state, config.bootstrap, config.token)
     with state.usable():
         store = Store.open(state.store)
@@ -98,12 +99,14 @@ class PeerHost:
         self.peer = Peer(inbox, self.status, lambda: self._core.backlog, self._pulse)
         grant = identity.enrolment.grant
         self._notary = NodeNotary(identity.key, grant.certificate, grant.ca, identity.enrolment.overlay)
+        disk = store.load()
+        _check_cluster(config, disk)
         self._core = NodeCore(
             me,
             store.incarnation,
             config.node,
             Random(),
-            store.load(),
+            disk,
             (grant.bootstrap,),
             None if config.wanted_cluster is None else ClusterId(config.wanted_cluster),
             wall_offset_us(),
@@ -255,6 +258,14 @@ class PeerHost:
         return (
             Counter(sessions_refused=self._transport.strangers.refused) + self._links.counters + self._driver.counters
         )
+
+
+def _check_cluster(config: PeerConfig, disk: Disk) -> None:
+    """A peer that comes back belongs to the cluster whose events it holds; ConfigError if another is asked for."""
+    stands = disk.get("membership", {}).get(("cluster",))
+    if config.wanted_cluster is not None and isinstance(stands, tuple) and stands[0] != config.wanted_cluster:
+        advice = "leave the cluster out, or start with a new data directory"
+        raise ConfigError("cluster", f"{config.data} belongs to the cluster {stands[0]!r}; {advice}")
 
 
 def _leave_out(_: Record) -> None:

@@ -14,14 +14,17 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from p2psub.errors import ConfigError
 from p2psub.identity.enrolment import EnrolGrant
-from p2psub.identity.keys import NodeKey
+from p2psub.identity.keys import CA_KEY, NodeKey
 from p2psub.runtime.tls import Credentials
 from p2psub.whole_file import write_whole
+
+STORE_FILE: Final = "node.sqlite"
 
 
 class Enrolment(msgspec.Struct, frozen=True):
@@ -41,6 +44,13 @@ class State:
         except OSError as error:
             raise ConfigError("data", f"{directory} cannot be made ({error.strerror}): choose another") from error
 
+    @classmethod
+    def of_peer(cls, directory: Path) -> State:
+        """That of a peer; ConfigError if a bootstrap lives there, whose key the peer would take for its own."""
+        if (directory / CA_KEY).exists():
+            raise ConfigError("data", f"{directory} is the data directory of a bootstrap; give the peer one of its own")
+        return cls(directory)
+
     @contextmanager
     def usable(self) -> Iterator[None]:
         """The block uses files of the directory; one that cannot be read or written becomes a ConfigError."""
@@ -54,7 +64,7 @@ class State:
 
     @property
     def store(self) -> Path:
-        return self.directory / "node.sqlite"
+        return self.directory / STORE_FILE
 
     @property
     def traces(self) -> Path:

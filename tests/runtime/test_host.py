@@ -18,6 +18,7 @@ import trio
 from p2psub.api.items import Notification
 from p2psub.api.status import Trouble
 from p2psub.errors import ConfigError, P2psubError
+from p2psub.identity.keys import CA_KEY
 from p2psub.model.content import Draft, Guarantee
 from p2psub.model.ids import EventId
 from p2psub.model.rights import Rights
@@ -164,6 +165,21 @@ async def test_a_directory_is_for_one_process(place: Place) -> None:
             async with open_peer(place.config("ann", token=False)):
                 pytest.fail("there are two of them")
         await peer.wait_ready()
+
+
+async def test_a_directory_belongs_to_its_cluster(place: Place) -> None:
+    """Another one is refused instead of passed over; the authority's directory is not a peer's."""
+    config = place.config("ann")
+    async with open_peer(config) as peer:
+        await peer.wait_ready()
+        cluster = peer.status().node.cluster
+    with pytest.raises(ConfigError, match=f"belongs to the cluster '{cluster}'; leave the cluster out"):
+        async with open_peer(replace(config, token=None, cluster="elsewhere")):
+            pytest.fail("it is a member already")
+    (config.data / CA_KEY).touch()
+    with pytest.raises(ConfigError, match="data directory of a bootstrap"):
+        async with open_peer(replace(config, token=None)):
+            pytest.fail("it would take the bootstrap's key")
 
 
 async def test_a_peer_may_be_closed_as_soon_as_it_is_open(place: Place) -> None:

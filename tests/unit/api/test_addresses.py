@@ -22,7 +22,24 @@ def test_an_address_has_a_host_and_a_port(address: str, parts: tuple[str, int]) 
     assert join_address(*parts) == address
 
 
-@pytest.mark.parametrize("address", ["", ":", ":7400", "host", "host:", "host:http", "host:65536", "host:-1", "[::1]"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        ":",
+        ":7400",
+        "host",
+        "host:",
+        "host:http",
+        "host:65536",
+        "host:-1",
+        "host:²",
+        "[::1]",
+        "::1:80",
+        "[::1:80",
+        "[host]:80",
+    ],
+)
 def test_what_is_no_address_is_refused(address: str) -> None:
     """The error names the setting and shows how to write one."""
     with pytest.raises(ConfigError, match=r"write HOST:PORT, such as 127\.0\.0\.1:7400") as refused:

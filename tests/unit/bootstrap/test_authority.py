@@ -15,13 +15,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bootstrap.authority import CA_CERTIFICATE, CA_KEY, DENIED_S, LEDGER, Authority, Issued
+from bootstrap.authority import CA_CERTIFICATE, DENIED_S, LEDGER, Authority, Issued, serving
 from p2psub.errors import ConfigError
 from p2psub.identity.certificates import read_passport
 from p2psub.identity.enrolment import EnrolmentRefused
-from p2psub.identity.keys import NodeKey
+from p2psub.identity.keys import CA_KEY, NodeKey
 from p2psub.model.ids import NodeId, Place
 from p2psub.model.rights import Rights
+from p2psub.runtime.state import STORE_FILE
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400
@@ -43,6 +44,21 @@ def enrolled(authority: Authority, key: NodeKey = KEY, now_s: float = NOW_S, rig
 def node(name: str) -> NodeId:
     """An id that somebody has."""
     return NodeId(Place(name.encode().ljust(20, b".")))
+
+
+def test_one_bootstrap_serves_a_directory(tmp_path: Path) -> None:
+    """Two would each let a newcomer found the overlay; where a peer lives, none does."""
+    data = tmp_path / "ca"
+    with (
+        serving(data),
+        pytest.raises(ConfigError, match="in use by another process; stop that bootstrap"),
+        serving(data),
+    ):
+        pytest.fail("there are two of them")
+    with serving(data):
+        (data / STORE_FILE).touch()
+    with pytest.raises(ConfigError, match="data directory of a peer"), serving(data):
+        pytest.fail("a peer lives there")
 
 
 def test_what_is_issued_can_be_read(authority: Authority) -> None:

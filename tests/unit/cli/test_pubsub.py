@@ -113,6 +113,7 @@ def test_pub_of_nothing_is_fine(peer: Served) -> None:
         (["sub", "--filter", "a = 1", "--count", "0"], "count"),
         (["sub", "price >"], "write one, such as price > 10"),
         (["sub", "quotes/ACME", "--filter", "a = 1"], "not both"),
+        (["sub", "quotes/*"], "topic LIKE 'quotes/%'"),
     ],
 )
 def test_bad_input_is_exit_code_2_and_advice(peer: Served, words: list[str], advice: str) -> None:

@@ -137,6 +137,16 @@ def test_every_command_has_help_with_an_example(session: ConsoleSession, screen:
     assert COMMANDS[name].summary in screen.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [("subscribe", ""), ("subscribe quotes/ACME", "topic = 'quotes/ACME'"), ("subscribe a > 1", "a > 1")],
+)
+def test_a_topic_will_do_for_a_filter(session: ConsoleSession, line: str, wanted: str) -> None:
+    """As on the command line; nothing means all events."""
+    perform(session, line)
+    assert [reader.request.filter for reader in session.readers.values()] == [wanted]
+
+
 def test_the_examples_work(session: ConsoleSession, peer: Served) -> None:
     """What help shows can be typed as it is."""
     for command in COMMANDS.values():
@@ -154,12 +164,11 @@ def test_the_examples_work(session: ConsoleSession, peer: Served) -> None:
         ("publish", "publish quotes/ACME"),
         ("advertise", "how many events per second"),
         ("advertise topic = 'a'", "how many events per second"),
-        ("advertise 5", "how many events per second"),
         ("withdraw", "give the number of one that is held (none)"),
         ("publish t x='a", "close the quotes"),
         ("publish t x={a", "close the quotes"),
-        ("subscribe", "say which events"),
-        ("subscribe --replay", "say which events"),
+        ("subscribe quotes/*", "topic LIKE 'quotes/%'"),
+        ("advertise 5 quotes/*", "topic LIKE 'quotes/%'"),
         ("unsubscribe", "held (none)"),
         ("unsubscribe 7", "held (none)"),
         ("watch", "watch on, or watch off"),

@@ -89,7 +89,7 @@ def outcome_of(text: str, limits: Limits) -> Filter | FilterError:
         ("a = 1;", ";", "leave the ; out"),
         ("a = [1]", "[", "sets {1, 2}"),
         ("a = : p", ":", ":name"),
-        ("a = :p", ":p", "params={'p'"),
+        ("a = :p", ":p", "give a value for p"),
         ("a = \x1b[31m", "\x1b", "odd name"),
         ("urgent AND a = 1", "urgent", "urgent = TRUE"),
         ("(urgent)", "urgent", "urgent = TRUE"),
