@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, settings
 SHOWN = {"campaign": "simulated overlays", "mutant": "mutants, and what killed them"}
 """Properties that tests record, and the headings under which they are shown."""
 
-LONGEST = ("test_demo",)
-"""Minutes of waiting for peers."""
+LONGEST = ("test_demo", "test_by_hand", "test_standalone", "test_agreement")
+"""Minutes of waiting for peers, or for Spark."""
 
 settings.register_profile(
     "house",

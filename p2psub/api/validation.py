@@ -39,8 +39,8 @@ def check_draft(draft: Draft) -> None:
             f"publish at most {EVENT_BYTES_MAX:,}; put larger things where they can be fetched, and publish where",
         )
     if not 0 <= draft.retain_s <= RETAIN_S_MAX:
-        advice = f"give 0 to {RETAIN_S_MAX:,.0f} seconds; 0 retains nothing for later subscribers"
-        raise BadContent(f"the event is to be retained for {draft.retain_s} s", advice)
+        limits = f"retain_s must be at least 0 and at most {RETAIN_S_MAX:,.0f}, and is {draft.retain_s}"
+        raise BadContent(limits, "give seconds; 0 retains nothing for later subscribers")
 
 
 def check_filter(wanted: Filter) -> Filter:

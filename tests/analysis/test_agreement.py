@@ -125,8 +125,9 @@ def pairs_of(rows: Iterable[Any]) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize(
     ("scenario", "seed"),
-    [pytest.param(CUT, 1, id="cut", marks=pytest.mark.slow), pytest.param(CRASHED, 2, id="crashed")],
+    [pytest.param(CUT, 1, id="cut"), pytest.param(CRASHED, 2, id="crashed")],
 )
+@pytest.mark.slow
 def test_64_nodes_are_judged_alike(spark: SparkSession, tmp_path: Path, scenario: Scenario, seed: int) -> None:
     """Obligations, deliveries, losses, duplicates, transfers and violations, all through real segments."""
     run = perform(scenario, seed)

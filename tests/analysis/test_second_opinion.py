@@ -124,7 +124,7 @@ def synthetic(spark: SparkSession, directory: Path) -> Tables:
     return Tables(records, *others)
 
 
-@pytest.mark.parametrize("seed", [None, 1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [None, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_duckdb_comes_to_the_same_figures(spark: SparkSession, tmp_path: Path, seed: int | None) -> None:
     """Every answer, column by column, and every finding; the answers also on the trace that the benchmark measures."""
     tables = kept(synthetic(spark, tmp_path) if seed is None else wild_trace(seed).tables(spark))

@@ -27,6 +27,7 @@ def start(*options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_killed_super_node_costs_no_event(tmp_path: Path) -> None:
     """Four peers lose their super-node while they work: all is handed over, once, and the traces say so too."""
     with start("--events", "60", "--data", str(tmp_path), "--json") as demo:

@@ -72,6 +72,7 @@ def test_the_benchmark_reports_every_figure(workload: str) -> None:
     assert ("siena" in report) == (workload == "once")
 
 
+@pytest.mark.slow
 def test_the_plot_needs_no_display(tmp_path: Path) -> None:
     """Time and memory over tenths of the size, as a picture."""
     pytest.importorskip("matplotlib")
