@@ -326,20 +326,24 @@ class OwedEvents:
         owner, me = self._arc_lease.owner_of(held.key), self._step.me.id
         if owner is None:
             return []
-        is_known_there = owner.id == held.told_by or owner.id in held.held_by
-        lacking = self._lacking_to_let_go(held)
+        tick, is_mine, is_stated = self._step.tick, owner.id == me, owner.id in held.held_by
+        patience = self._config.retry_ticks
+        if tick < held.kept_tick + patience and (is_mine or not is_stated):
+            held.look_tick = held.kept_tick + patience
+            return []
+        lacking = None if is_mine else self._lacking_to_let_go(held)
         if lacking == 0:
             self._let_go(held.owed_event.id)
             return []
-        is_patient = lacking is None and is_known_there and owner.id != me
-        patience = _STALE_TICKS if is_patient else self._config.retry_ticks
-        if self._step.tick < held.kept_tick + patience:
+        if lacking is None and not is_mine and (is_stated or owner.id == held.told_by):
+            patience = _STALE_TICKS
+        if tick < held.kept_tick + patience:
             held.look_tick = held.kept_tick + patience
             return []
-        held.kept_tick, held.look_tick = self._step.tick, self._step.tick + patience
-        if lacking is not None:
-            return self._missing_holders(held)[:lacking]
-        return self._missing_holders(held) if owner.id == me else [owner]
+        held.kept_tick, held.look_tick = tick, tick + patience
+        if lacking is None and not is_mine:
+            return [owner]
+        return self._missing_holders(held)[:lacking]
 
     def _lacking_to_let_go(self, held: HeldEvent) -> int | None:
         """How many holders must yet state a copy before ours is not needed; None if we are a holder ourselves."""
