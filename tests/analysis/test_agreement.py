@@ -217,6 +217,7 @@ def test_a_subscriber_without_memory_breaks_the_same_promise_for_both(spark: Spa
     assert pairs_of(twice) == run.pairs((r.event, r.subscription) for r in again if r.event and r.subscription)
 
 
+@pytest.mark.slow
 def test_an_owner_that_believes_itself_loses_the_same_events_for_both(spark: SparkSession) -> None:
     """A mutant that takes what it sent for delivered: S1 and conservation are violated for the same pairs.
 

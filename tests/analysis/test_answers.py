@@ -230,6 +230,7 @@ def test_load_and_conservation_of_the_cube(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_headline_is_the_same_from_segments_that_were_copied(spark: SparkSession, tmp_path: Path) -> None:
     """All figures of a trace on the disk, of which half the segments are there twice."""
     trace = market()

@@ -16,7 +16,10 @@ from tests.analysis.rows import Numbers
 from tests.analysis.wrongs import Wrongs, peers
 
 
-@pytest.mark.parametrize("is_rematched", [False, True], ids=["by counts", "rematched"])
+@pytest.mark.parametrize(
+    "is_rematched",
+    [pytest.param(False, id="by counts"), pytest.param(True, id="rematched", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(
     "is_cut", [pytest.param(False, id="whole"), pytest.param(True, id="cut", marks=pytest.mark.slow)]
 )

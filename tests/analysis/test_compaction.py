@@ -95,6 +95,7 @@ def test_a_record_counts_once_however_often_it_lies_there(spark: SparkSession, t
     assert compacted.rows == len(trace.records)
 
 
+@pytest.mark.slow
 def test_what_was_compacted_can_be_compacted_again(spark: SparkSession, tmp_path: Path) -> None:
     """Alone, and together with other traces, some of them the same."""
     trace = rich_trace()

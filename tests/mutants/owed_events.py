@@ -104,7 +104,7 @@ def restarts_without_its_owed_events(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OwedEvents, "recover", nothing)
 
 
-@mutant("S1", on=RINGS_PART_AND_FALL, first=(4, 3, 1))
+@mutant("S1", on=RINGS_PART_AND_FALL, first=(3, 4, 1))
 def names_an_owed_event_by_its_event(patch: pytest.MonkeyPatch) -> None:
     """Rule: two owners parted by a cut each pay what they owe. Here the discharge of one is that of both."""
 

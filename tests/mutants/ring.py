@@ -61,7 +61,7 @@ def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ring, "_rectify", notified)
 
 
-@mutant(*RING, "S10", "bound:outbox", on=LONE_RING_PARTS)
+@mutant(*RING, "S10", "bound:outbox", on=LONE_RING_PARTS, first=5)
 def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     """Rule: a split ring and a split term find each other through remembered contacts. Here nobody looks."""
     patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)

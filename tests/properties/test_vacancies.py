@@ -12,7 +12,7 @@ from tests.unit.bench import tick
 from tests.unit.overlay.test_hypercube import Seat, entry
 
 NAMES = "abcdefghi"
-ROUNDS = 60
+ROUNDS = 30
 """A move for every vacancy, and one for every prefix that a move left; then nothing may move any more."""
 
 prefixes = st.text("01", max_size=5).map(Prefix)
