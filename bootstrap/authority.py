@@ -31,7 +31,7 @@ from p2psub.identity.keys import CA_KEY, derive_node_id, private_key_at, read_pr
 from p2psub.model.ids import NodeId
 from p2psub.model.messages.denials import DENIED_MAX
 from p2psub.model.rights import Rights, check_rights
-from p2psub.runtime.state import STORE_FILE
+from p2psub.runtime.state import STORE_FILE, State
 
 CA_CERTIFICATE: Final = "ca.pem"
 LEDGER: Final = "authority.sqlite"
@@ -171,8 +171,9 @@ def serving(data: Path) -> Iterator[None]:
     """
     if (data / STORE_FILE).exists():
         raise ConfigError("data", f"{data} is the data directory of a peer; give the bootstrap one of its own")
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (data / LOCK).open("wb") as lock:
+    with State(data).usable():
+        lock = (data / LOCK).open("wb")
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

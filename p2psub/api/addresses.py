@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from p2psub.errors import ConfigError
 from p2psub.model.ids import ADDRESS_CHARS_MAX
+
+_ADDRESS: Final = re.compile(r"(?:\[(?P<host6>[^\[\]]*:[^\[\]]*)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
 
 
 def split_address(address: str, field: str = "address") -> tuple[str, int]:
     """Host and port; ConfigError with advice if it is not valid."""
-    host, colon, port = address.rpartition(":")
-    is_bracketed = host.startswith("[") and host.endswith("]")
-    host = host[1:-1] if is_bracketed else host
-    is_short = len(address) <= ADDRESS_CHARS_MAX
-    is_host = bool(host) and "[" not in host and "]" not in host and (":" in host) is is_bracketed
-    if not colon or not is_host or not is_short or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
+    found = _ADDRESS.fullmatch(address)
+    if found is None or len(address) > ADDRESS_CHARS_MAX or int(found["port"]) > 65_535:
         raise ConfigError(
             field, f"{address!r} is not a valid address; write HOST:PORT, such as 127.0.0.1:7400 or [::1]:7400"
         )
-    return host, int(port)
+    return found["host6"] or found["host"], int(found["port"])
 
 
 def join_address(host: str, port: int) -> str:

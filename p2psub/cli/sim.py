@@ -133,12 +133,16 @@ def _names(text: str) -> tuple[str, ...]:
 def _print_table(summary: dict[str, object]) -> None:
     table = Table(show_header=False, title="overlay simulation")
     for name, value in summary.items():
-        if name in {"violations", "too_short"}:
-            value = len(value) if isinstance(value, list) else value  # noqa: PLW2901
-        if isinstance(value, dict):
-            value = ", ".join(f"{kind} {count:,}" for kind, count in value.items()) or "-"  # noqa: PLW2901
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(name, _shown(value))
     Console().print(table)
+
+
+def _shown(value: object) -> str:
+    """A figure for people: of findings how many there are, of counts each with its name."""
+    if isinstance(value, dict):
+        return ", ".join(f"{kind} {count:,}" for kind, count in value.items()) or "-"
+    figure = len(value) if isinstance(value, list) else value
+    return f"{figure:,}" if isinstance(figure, int) else str(figure)
 
 
 def _explain(report: SeedReport, plan: Scenario, codec_share: int, file: Path | None) -> bool:

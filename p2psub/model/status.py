@@ -71,6 +71,6 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     advertised: tuple[Advertisement, ...]
     """What any peer advertises, as far as we hold the changes: super-nodes and their candidates do."""
     hears_no_member: bool
-    """Rules a cluster that had other members lately, and hears none of them."""
+    """Leads a cluster that had other members lately, and hears none of them."""
     queued_messages: int
     queued_messages_max: int

@@ -40,7 +40,6 @@ class Denials:
         self._known = known
         self._source = source
         self._members = members
-        self._has_asked = False
         self._linked: dict[NodeId, Contact] = {}
 
     @property
@@ -89,11 +88,11 @@ class Denials:
 
     def tick(self) -> None:
         """Ask the source for news, and show the others what we have: an offer may have been lost."""
-        if self._source is None or (self._has_asked and self._step.tick % ASK_EVERY_TICKS):
+        is_first = self._step.tick == 1
+        if self._source is None or (self._step.tick % ASK_EVERY_TICKS and not is_first):
             return
         asked = {self._source.id: self._source, **(self._linked if self._known is not None else {})}
-        if not self._has_asked:
-            self._has_asked = True
+        if is_first:
             asked.update({member.id: member for member in self._members()})
         for peer in asked.values():
             self._offer(peer)

@@ -38,7 +38,7 @@ def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     shown = {"process": "acked_process", "sequence": "acked_sequence", "wall_us": "acked_us"}
     acked = context.acks_of(tables).withColumns({name: F.col(column) for name, column in shown.items()})
     stated = _stated(tables, acked, context.silent_spans_of(tables))
-    return united([stated, _too_few(tables, acked, context), _held_by_nobody(tables, context)])
+    return united([stated, _too_few(tables, acked, context), _held_by_no_peer(tables, context)])
 
 
 def _stated(tables: Tables, acked: DataFrame, silent_spans: SilentSpans) -> DataFrame:
@@ -104,7 +104,7 @@ def _members(tables: Tables) -> DataFrame:
     )
 
 
-def _held_by_nobody(tables: Tables, context: AuditContext) -> DataFrame:
+def _held_by_no_peer(tables: Tables, context: AuditContext) -> DataFrame:
     held_on = context.settle(debts(context.acks_of(tables)).where(F.col("discharged_us").isNull()))
     starts = tables.processes.where(F.col("records") > 0)
     latest = starts.groupBy("node").agg(F.max_by("process", "incarnation").alias("process"))
