@@ -16,19 +16,11 @@ from p2psub.traces.segments import SegmentName
 from tests.analysis.planted_trace import PlantedTrace
 from tests.analysis.traces import market
 
-JUDGING = ("test_agreement", "test_audits", "test_follower", "test_second_opinion")
-"""As long as all others together."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever shares Spark shares a process: each further one would start and warm up a JVM of its own.
-
-    Two of them: one would still be at work when all other tests are done.
-    """
+    """All that use Spark share a process: each further one would warm up a JVM of its own, for a minute of CPU."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            half = "judging" if item.path.stem in JUDGING else "reading"
-            item.add_marker(pytest.mark.xdist_group(f"spark-{half}"))
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 class Lent:

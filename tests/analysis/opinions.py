@@ -20,11 +20,6 @@ from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
 
 
-def kept(tables: Tables) -> Tables:
-    """Tables that are asked many things."""
-    return Tables(*(frame.coalesce(1).persist() for frame in tables))
-
-
 def audited_by_spark(tables: Tables, *, is_rematched: bool = False) -> dict[str, list[Row]]:
     """What each audit finds, as rows of `schemas.VIOLATIONS`."""
     acks = acknowledged(tables).persist()

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from p2psub.analysis.schemas import KEY_BITS, NODES, PROCESSES, RECORDS
 from p2psub.analysis.tables import Tables
@@ -42,10 +45,18 @@ def tables_of(spark: SparkSession, records: Iterable[Record]) -> Tables:
     numbers = Numbers.of(records)
     nodes = [(n, id_.hex()) for id_, n in numbers.nodes.items()]
     return Tables(
-        records=spark.createDataFrame([_record_row(record, numbers) for record in records], RECORDS),
-        processes=spark.createDataFrame(_process_rows(records, numbers), PROCESSES),
-        nodes=spark.createDataFrame(nodes, NODES),
+        records=_local(spark, [_record_row(record, numbers) for record in records], RECORDS),
+        processes=_local(spark, _process_rows(records, numbers), PROCESSES),
+        nodes=_local(spark, nodes, NODES),
     )
+
+
+def _local(spark: SparkSession, rows: list[tuple[Any, ...]], schema: StructType) -> DataFrame:
+    """A table that Spark knows to be small: rows of Python would be a job of unknown size to it."""
+    arrow = to_arrow_schema(schema)
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, arrow, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema)
 
 
 def _starts_of(record: Record) -> Iterable[_Start]:

@@ -39,6 +39,8 @@ from tests.mutants import applications, owed_events
 from tests.mutants.hostile import OWNERS_FALL
 from tests.mutants.mutant import Break
 
+pytestmark = pytest.mark.slow
+
 _LOAD = Load(subscriptions=48, events_per_second=20.0, churn_per_second=2.0)
 CUT = Scenario(seconds=100.0, faults=("loss", "duplicate", "partition"), schedules=(), load=_LOAD)
 """64 nodes whose clusters are parted for a while."""
@@ -127,7 +129,6 @@ def pairs_of(rows: Iterable[Any]) -> set[tuple[int, int]]:
     ("scenario", "seed"),
     [pytest.param(CUT, 1, id="cut"), pytest.param(CRASHED, 2, id="crashed")],
 )
-@pytest.mark.slow
 def test_64_nodes_are_judged_alike(spark: SparkSession, tmp_path: Path, scenario: Scenario, seed: int) -> None:
     """Obligations, deliveries, losses, duplicates, transfers and violations, all through real segments."""
     run = perform(scenario, seed)
@@ -217,7 +218,6 @@ def test_a_subscriber_without_memory_breaks_the_same_promise_for_both(spark: Spa
     assert pairs_of(twice) == run.pairs((r.event, r.subscription) for r in again if r.event and r.subscription)
 
 
-@pytest.mark.slow
 def test_an_owner_that_believes_itself_loses_the_same_events_for_both(spark: SparkSession) -> None:
     """A mutant that takes what it sent for delivered: S1 and conservation are violated for the same pairs.
 

@@ -10,7 +10,7 @@ from p2psub.analysis.audits import copies, deliveries, sequences
 from p2psub.analysis.audits.findings import told
 from p2psub.analysis.schemas import VIOLATIONS
 from p2psub.model.records import Kind
-from tests.analysis.opinions import audited_by_duckdb, audited_by_spark, compared, kept
+from tests.analysis.opinions import audited_by_duckdb, audited_by_spark, compared
 from tests.analysis.planted_trace import PlantedTrace
 from tests.analysis.rows import Numbers
 from tests.analysis.wrongs import Wrongs, peers
@@ -26,7 +26,7 @@ from tests.analysis.wrongs import Wrongs, peers
 def test_audits_find_what_was_planted_and_nothing_else(spark: SparkSession, is_cut: bool, is_rematched: bool) -> None:
     """Every broken promise, with its records; the kept ones beside them are passed over. DuckDB finds the same."""
     wrongs = Wrongs(is_cut=is_cut)
-    tables = kept(wrongs.trace.tables(spark))
+    tables = wrongs.trace.tables(spark)
     found = [row for rows in audited_by_spark(tables, is_rematched=is_rematched).values() for row in rows]
     assert compared(found) == wrongs.found(is_rematched=is_rematched)
     if not is_rematched:

@@ -13,7 +13,6 @@ from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import losses
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.silent_spans import ALWAYS_US, NEVER_US, SilentSpan, SilentSpans
-from p2psub.analysis.tables import Tables
 from p2psub.model.ids import EventId
 from tests.analysis.planted_trace import BEGIN_US, PlantedTrace, Process
 from tests.analysis.rows import Numbers
@@ -134,9 +133,9 @@ def planted(spoil: Spoil) -> tuple[PlantedTrace, list[EventId]]:
 def test_a_missing_part_reaches_to_its_edge_and_no_further(spark: SparkSession, spoil: Spoil) -> None:
     """Coverage, casts and the audit of losses agree on every event; what cannot lie in the span is lost."""
     trace, events = planted(spoil)
-    tables = Tables(*(frame.coalesce(1).persist() for frame in trace.tables(spark)))
+    tables = trace.tables(spark)
     span = SPANS[spoil]
-    context = AuditContext(acks=acknowledged(tables).persist(), silent_spans=SilentSpans.of(tables))
+    context = AuditContext(acks=acknowledged(tables), silent_spans=SilentSpans.of(tables))
     assert context.silent_spans is not None
     silent = SilentSpan.around([]) if span is None else SilentSpan(*map(_on_the_wall_us, span))
     assert context.silent_spans.anywhere == silent
@@ -149,7 +148,6 @@ def test_a_missing_part_reaches_to_its_edge_and_no_further(spark: SparkSession, 
     assert [(row.missing, row.unknown) for row in started] == [(1, int(unknown)) for unknown in is_unknown]
     found = {row.event: row.verdict for row in losses.audit(tables, context).collect()}
     assert [found[key] for key in keys] == ["unknown" if unknown else "violated" for unknown in is_unknown]
-    spark.catalog.clearCache()
 
 
 def _on_the_wall_us(at_ms: int) -> int:

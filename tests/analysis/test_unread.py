@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.audits import copies, losses, sequences
 from p2psub.analysis.audits.findings import told, united
-from p2psub.analysis.compaction import compact
+from p2psub.analysis.compaction import Compacted, compact
 from p2psub.analysis.headline import headline
 from p2psub.traces.segments import segments_of, short_name
 from tests.analysis.planted_trace import PlantedTrace
@@ -40,14 +39,13 @@ def segments_below(directory: Path, short: str) -> list[Path]:
     return [path for segment, path in segments_of(directory.rglob("*.ndjson")) if segment.node == short]
 
 
-def judged(spark: SparkSession, traces: Path, out: Path) -> tuple[dict[str, Any], dict[str, set[str]]]:
-    """The headline, and what audits say by verdict."""
-    compacted = compact(spark, [traces], out)
+def judged(compacted: Compacted) -> dict[str, set[str]]:
+    """What audits say, by verdict."""
     found: dict[str, set[str]] = {}
     findings = united([audit.audit(compacted.tables) for audit in (copies, losses, sequences)])
     for row in told(compacted.tables, findings).collect():
         found.setdefault(row.verdict, set()).add(row.text)
-    return headline(compacted), found
+    return found
 
 
 def test_what_damaged_files_held_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
@@ -57,7 +55,8 @@ def test_what_damaged_files_held_is_unknown(spark: SparkSession, tmp_path: Path)
     ann, bob = (short_name(process.node) for process in trace.processes[:2])
     for path in [segments_below(tmp_path / "in", ann)[1], *segments_below(tmp_path / "in", bob)]:
         path.write_bytes(path.read_bytes()[:-9])
-    figures, found = judged(spark, tmp_path / "in", tmp_path / "out")
+    compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
+    figures, found = headline(compacted), judged(compacted)
     assert [figures[name] for name in ("delivered", "ended", "lost", "unknown", "still_owed")] == [1, 0, 0, 1, 0]
     assert (figures["processes"], figures["cut"], figures["unheard"]) == (2, 0, 1)
     assert figures["files_skipped"] == 1 + len(segments_below(tmp_path / "in", bob))
@@ -74,8 +73,7 @@ def test_an_owner_whose_first_start_is_missing_is_unknown_and_not_accused(spark:
     trace.write(tmp_path / "in")
     for path in segments_below(tmp_path / "in", short_name(bob.node))[:1]:
         path.unlink()
-    _, found = judged(spark, tmp_path / "in", tmp_path / "out")
-    assert found.keys() == {"unknown"}
+    assert judged(compact(spark, [tmp_path / "in"], tmp_path / "out")).keys() == {"unknown"}
 
 
 def test_an_owner_without_any_file_is_unknown_and_not_accused(spark: SparkSession, tmp_path: Path) -> None:
@@ -84,6 +82,7 @@ def test_an_owner_without_any_file_is_unknown_and_not_accused(spark: SparkSessio
     trace.write(tmp_path / "in")
     for path in segments_below(tmp_path / "in", short_name(trace.processes[1].node)):
         path.unlink()
-    figures, found = judged(spark, tmp_path / "in", tmp_path / "out")
+    compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
+    figures = headline(compacted)
     assert [figures[name] for name in ("delivered", "ended", "lost", "unknown", "still_owed")] == [1, 0, 0, 1, 0]
-    assert found.keys() == {"unknown"}
+    assert judged(compacted).keys() == {"unknown"}
