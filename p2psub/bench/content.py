@@ -32,11 +32,12 @@ class EventLoad(msgspec.Struct, frozen=True):
 
     def drafts(self, at_ns: int) -> list[Draft]:
         """As an application writes them."""
+        return [self.draft(number, at_ns) for number in range(self.count)]
+
+    def draft(self, number: int, at_ns: int) -> Draft:
+        """The event of this number, from 0; one that goes on after the last begins anew with topics and prices."""
         body = bytes(self.body_bytes)
-        return [
-            Draft(self._topic(number), self._attributes(number, at_ns), body, 0.0, self.guarantee)
-            for number in range(self.count)
-        ]
+        return Draft(self._topic(number), self._attributes(number, at_ns), body, 0.0, self.guarantee)
 
     def events(self, publisher: NodeId, at_ns: int) -> list[Event]:
         """As a node carries them."""
@@ -75,9 +76,10 @@ def filter_for(topics: Sequence[str], price: int | None = None) -> str:
 
 
 def topics_of(owners: Sequence[NodeId], ring: Sequence[NodeId]) -> tuple[str, ...]:
-    """A topic for each of these members of a ring, of which it owns the key."""
+    """A topic for each of these members of a ring, of which it owns the key; one that is named again gets another."""
     members = sorted(ring)
-    return tuple(next(_topics_in(members[members.index(owner) - 1], owner)) for owner in owners)
+    topics = {owner: _topics_in(members[members.index(owner) - 1], owner) for owner in owners}
+    return tuple(next(topics[owner]) for owner in owners)
 
 
 def _topics_in(before: NodeId, owner: NodeId) -> Iterator[str]:
