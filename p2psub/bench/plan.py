@@ -142,7 +142,8 @@ class PromisedPlan(BenchPlan):
     """Peers that publish, each on topics of its own."""
     rate_per_s: float = 0.0
     """Events per second of all publishers, each in a call of its own; 0 is as fast as it goes."""
-    at_once: int = 500
+    at_once: int = 250
+    """One signature covers a call. With many more a busy machine acknowledges them after they have been repeated."""
     before: Path | None = None
     """What an earlier run printed as JSON, to compare with."""
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import trio
 
+from p2psub.api.settings import NODE
 from p2psub.bench.content import PRICES, EventLoad
 from p2psub.bench.orders import (
     EventRoll,
@@ -26,7 +27,7 @@ from p2psub.bench.overlay import BenchOverlay, open_overlay
 from p2psub.bench.plan import RING_PEERS, PromisedPlan
 from p2psub.bench.promised_report import PromisedFigures, PromisedReport, promised_settings_of
 from p2psub.bench.stretch import Look, Stretch, duplicates_of, lost_of
-from p2psub.bench.topic_roles import NOTHING, TopicRoles, filters_of, roles_of
+from p2psub.bench.topic_roles import NOTHING, TopicRoles, filters_of, roles_of, shard_owners_of
 from p2psub.bench.workers import dump_profiles, open_crew
 from p2psub.demo.stages import LOOK_EVERY_S, ProgressReporter, Stages, TooSlow, patient
 from p2psub.model.content import Guarantee
@@ -44,10 +45,11 @@ async def bench_promised(plan: PromisedPlan, directory: Path, reporter: Progress
         ring = f"ring of {RING_PEERS}"
         with stages.stage(f"forming a {ring}"), patient(plan.patience_s, lambda: f"no {ring} has formed"):
             await overlay.add(*(f"peer-{number}" for number in range(1, RING_PEERS + 1)))
-        roles = roles_of(plan.topics, plan.publishers, overlay.ids_of(overlay.peers))
+        ids = overlay.ids_of(overlay.peers)
+        roles = roles_of(plan.topics, plan.publishers, ids)
         filters = [filters_of(number, roles, plan.wildcards) for number in range(RING_PEERS)]
         wanted = sum(filter_ != NOTHING for each in filters for filter_ in each)
-        settings = promised_settings_of(plan, wanted)
+        settings = promised_settings_of(plan, wanted, shard_owners_of(NODE.pubsub.shards, ids))
         with (
             stages.stage("subscribing"),
             patient(plan.patience_s, lambda: "not every cluster knows of every subscription"),

@@ -21,6 +21,8 @@ class PromisedSettings(BenchSettings, frozen=True, kw_only=True):
     subscriptions: int
     """That name topics; every topic is in one of them."""
     wildcards: int
+    shard_owners: tuple[int, ...]
+    """The peers that own the wildcard shards, if there are wildcards, by number; publishers have the first ones."""
     publishers: int
     rate_per_s: float
     """0 is as fast as it goes, and `at_once` the events in a call."""
@@ -73,7 +75,9 @@ CONDITIONS: Final = tuple(name for name in PromisedSettings.__struct_fields__ if
 """What should be equal in two runs that are compared. Of a busy machine each report tells for itself."""
 
 
-def promised_settings_of(plan: PromisedPlan, subscriptions: int) -> PromisedSettings:
+def promised_settings_of(
+    plan: PromisedPlan, subscriptions: int, shard_owners: tuple[int, ...] = ()
+) -> PromisedSettings:
     """The conditions of a run that begins now."""
     general = bench_settings_of(plan, Guarantee.EFFECTIVELY_ONCE, 1 << 16)
     return PromisedSettings(
@@ -82,6 +86,7 @@ def promised_settings_of(plan: PromisedPlan, subscriptions: int) -> PromisedSett
         topics=plan.topics,
         subscriptions=subscriptions,
         wildcards=plan.wildcards,
+        shard_owners=shard_owners if plan.wildcards else (),
         publishers=plan.publishers,
         rate_per_s=plan.rate_per_s,
     )

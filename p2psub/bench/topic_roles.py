@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from p2psub.bench.content import filter_for, topics_of
+from p2psub.bench.content import filter_for, owns, topics_of
 from p2psub.bench.plan import RING_PEERS
 from p2psub.model.content import PINNED_TOPICS_MAX
-from p2psub.model.ids import NodeId
+from p2psub.model.ids import NodeId, key_of_shard
 
 SUBSCRIPTIONS: Final = 4
 """So many share the topics; more if a filter would have to name more topics than are stored one by one."""
@@ -41,6 +41,12 @@ def roles_of(topics: int, publishers: int, ring: Sequence[NodeId]) -> list[Topic
 def _roles(turn: int, publisher: int) -> tuple[int, int, int]:
     others = [(publisher + step) % RING_PEERS for step in range(1, RING_PEERS)]
     return publisher, others[turn % len(others)], others[(turn + 1) % len(others)]
+
+
+def shard_owners_of(shards: int, ring: Sequence[NodeId]) -> tuple[int, ...]:
+    """Which peers own the wildcard shards: chance decides, and a peer that owns topics too need not ask itself."""
+    keys = [key_of_shard(shard) for shard in range(shards)]
+    return tuple(peer for key in keys for peer, member in enumerate(ring) if owns(member, key, ring))
 
 
 def filters_of(peer: int, roles: Sequence[TopicRoles], wildcards: int) -> tuple[str, ...]:

@@ -67,6 +67,12 @@ def test_runs_under_other_conditions_are_marked() -> None:
     assert "topics was 4, is 9" in shown
 
 
+def test_who_owns_the_shards_matters_only_with_wildcards() -> None:
+    """Without them no owner is asked."""
+    assert promised_settings_of(PromisedPlan(), 4, (0, 2)).shard_owners == ()
+    assert promised_settings_of(PromisedPlan(wildcards=1), 4, (0, 2)).shard_owners == (0, 2)
+
+
 def test_the_table_says_what_was_measured() -> None:
     """Costs, promises, and conditions; without an earlier run there is no word of it."""
     shown = text_of(promised_table(promised_report(PromisedPlan(rate_per_s=200.0, wildcards=8), lost=3)))

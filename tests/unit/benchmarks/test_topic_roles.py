@@ -8,11 +8,11 @@ import pytest
 
 from p2psub.bench.content import EventLoad
 from p2psub.bench.plan import RING_PEERS
-from p2psub.bench.topic_roles import NOTHING, filters_of, roles_of
+from p2psub.bench.topic_roles import NOTHING, filters_of, roles_of, shard_owners_of
 from p2psub.matching.language import parse_filter
 from p2psub.matching.linear import matches
 from p2psub.model.content import pinned_topics
-from p2psub.model.ids import key_of_topic
+from p2psub.model.ids import key_of_shard, key_of_topic
 from p2psub.model.places import Table, TableVersion
 from tests.unit.bench import at, epoch, node_at
 
@@ -31,6 +31,12 @@ def test_no_peer_has_two_parts_in_a_topic(topics: int, publishers: int) -> None:
         assert len({role.publisher, role.owner, role.subscriber}) == 3
         assert TABLE.owner_of(key_of_topic(role.topic)).id == RING[role.owner]
     assert {role.publisher for role in roles} == set(range(publishers))
+
+
+def test_owners_of_shards_are_who_the_ring_says() -> None:
+    """One for each shard, by its number among the peers."""
+    owners = [TABLE.owner_of(key_of_shard(shard)).id for shard in range(5)]
+    assert [RING[peer] for peer in shard_owners_of(5, RING)] == owners
 
 
 def test_peers_share_the_work() -> None:
