@@ -82,16 +82,19 @@ class FollowOrder(WorkerOrder, frozen=True):
 
 
 class PublishForOrder(WorkerOrder, frozen=True):
-    """Publish a load again and again for so long, so many at once, or one by one at a rate; and keep a roll of it.
+    """Publish a load again and again for so long, and keep a roll of it: by some calls under way, or at a rate.
 
     Answered by Published when all is acknowledged, or when patience ends.
     """
 
     load: EventLoad
     seconds: float
-    at_once: int
-    rate_per_s: float
     patience_s: float
+    calls: int
+    at_once: int
+    """Events in a call."""
+    rate_per_s: float = 0.0
+    """If there is one, every event has a call of its own, whatever else is under way."""
 
 
 class RollOrder(WorkerOrder, frozen=True):

@@ -19,6 +19,9 @@ SUBSCRIBERS_MAX: Final = 50
 RING_PEERS: Final = 4
 """The smallest ring in which owner, publisher, subscriber and a holder of a copy are four peers."""
 
+CALLS: Final = 4
+"""Calls under way at a time, of all publishers: one that waits for each call's acknowledgements is mostly idle."""
+
 WARM_UP_S_MAX: Final = 3.0
 
 T = TypeVar("T")
@@ -159,6 +162,11 @@ class PromisedPlan(BenchPlan):
             raise ConfigError("publishers", f"use 1 to {RING_PEERS}: each is one of the peers")
         if self.topics < self.publishers:
             raise ConfigError("topics", "use as many as there are publishers, or more: each needs one of its own")
+
+    @property
+    def calls(self) -> int:
+        """Calls that each publisher has under way."""
+        return max(1, CALLS // self.publishers)
 
     @property
     def warm_up_s(self) -> float:

@@ -117,7 +117,8 @@ class PromisedTrial:
         plan = self.plan
         topics = tuple(role.topic for role in self.roles if role.publisher == publisher)
         load = EventLoad(len(topics) * PRICES, topics, plan.body_bytes, Guarantee.EFFECTIVELY_ONCE)
-        return PublishForOrder(load, seconds, plan.at_once, plan.rate_per_s / plan.publishers, plan.silence_s)
+        rate_per_s = plan.rate_per_s / plan.publishers
+        return PublishForOrder(load, seconds, plan.silence_s, plan.calls, plan.at_once, rate_per_s)
 
     async def _drain(self, wanted: int) -> None:
         came = -1

@@ -6,17 +6,12 @@ import itertools
 import time
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
 
 import trio
 
 from p2psub.bench.orders import Published, PublishForOrder
 from p2psub.model.content import Draft
 from p2psub.model.outcomes import PublishOutcome
-
-CALLS: Final = 4
-"""Calls of `publish_many` under way at a time: a publisher that waits for each call's acknowledgements is idle."""
-
 
 PublishMany = Callable[[Sequence[Draft]], Awaitable[list[PublishOutcome]]]
 
@@ -44,7 +39,7 @@ class Publication:
                         # Not in turns: the rate must not depend on how long an acknowledgement takes.
                         nursery.start_soon(self._call, 1)
                 else:
-                    for _ in range(CALLS):
+                    for _ in range(order.calls):
                         nursery.start_soon(self._call_until, began_s + order.seconds)
         acknowledged = sum(map(len, self.acknowledged.values()))
         return Published(began_ns, self._last_ns, acknowledged, self._asked - acknowledged)

@@ -35,7 +35,7 @@ from p2psub.model.content import Guarantee
         ConsumeOrder(10, 1.5, one_by_one=True, is_timed=True),
         SubscribeOrder(("topic = 'a'", "price < 0")),
         FollowOrder(),
-        PublishForOrder(EventLoad(3, ("a",)), 1.5, 10, 0.0, 5.0),
+        PublishForOrder(EventLoad(3, ("a",)), 1.5, 5.0, 4, 10),
         RollOrder(),
         ProfileOrder(True),
         LookOrder(),

@@ -59,6 +59,12 @@ def test_promises_need_topics_and_publishers_in_the_ring(field: str, options: di
     assert caught.value.field == field
 
 
+@pytest.mark.parametrize(("publishers", "calls"), [(1, 4), (2, 2), (3, 1), (4, 1)])
+def test_publishers_share_the_calls_under_way(publishers: int, calls: int) -> None:
+    """With more of them the ring is not asked for more at a time."""
+    assert PromisedPlan(publishers=publishers).calls == calls
+
+
 def test_a_short_run_warms_up_shortly() -> None:
     """A long one not for ever."""
     assert (PromisedPlan(duration_s=1.0).warm_up_s, PromisedPlan(duration_s=60.0).warm_up_s) == (0.25, 3.0)

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from p2psub.bench.content import EventLoad
 from p2psub.bench.orders import PublishForOrder
-from p2psub.bench.publication import CALLS, Publication
+from p2psub.bench.publication import Publication
 from p2psub.model.content import Draft
 from p2psub.model.ids import EventId
 from p2psub.model.outcomes import PublishOutcome
@@ -18,6 +18,7 @@ from p2psub.model.reasons import Reason
 from tests.unit.bench import node_at
 
 LOAD = EventLoad(200, ("a", "b"))
+CALLS = 3
 
 
 class FakeOverlay:
@@ -51,7 +52,7 @@ class FakeOverlay:
 async def test_it_does_not_wait_for_one_call_before_the_next(autojump_clock: MockClock) -> None:
     """Several calls are under way at any time, until the time is over."""
     overlay = FakeOverlay(takes_s=1.0)
-    publication = Publication(overlay.publish_many, PublishForOrder(LOAD, 3.0, 10, 0.0, 5.0))
+    publication = Publication(overlay.publish_many, PublishForOrder(LOAD, 3.0, 5.0, CALLS, 10))
     published = await publication.run()
     assert (published.acknowledged, published.unacknowledged) == (3 * CALLS * 10, 0)
     assert (overlay.under_way_max, overlay.sizes) == (CALLS, {10})
@@ -63,7 +64,7 @@ async def test_it_does_not_wait_for_one_call_before_the_next(autojump_clock: Moc
 async def test_a_rate_does_not_depend_on_acknowledgements(autojump_clock: MockClock) -> None:
     """Every event has its own call at its own time, though each takes longer than the next is away."""
     overlay, began_s = FakeOverlay(takes_s=1.0), trio.current_time()
-    published = await Publication(overlay.publish_many, PublishForOrder(LOAD, 2.0, 10, 8.0, 5.0)).run()
+    published = await Publication(overlay.publish_many, PublishForOrder(LOAD, 2.0, 5.0, CALLS, 10, 8.0)).run()
     assert [round(at_s - began_s, 3) for at_s in overlay.began_s] == [number / 8 for number in range(16)]
     assert (published.acknowledged, overlay.sizes, overlay.under_way_max) == (16, {1}, 8)
 
@@ -71,7 +72,7 @@ async def test_a_rate_does_not_depend_on_acknowledgements(autojump_clock: MockCl
 async def test_what_is_refused_is_not_promised(autojump_clock: MockClock) -> None:
     """Nobody has to deliver it."""
     publication = Publication(
-        FakeOverlay(takes_s=0.5, refuses="b").publish_many, PublishForOrder(LOAD, 1.0, 10, 0.0, 5.0)
+        FakeOverlay(takes_s=0.5, refuses="b").publish_many, PublishForOrder(LOAD, 1.0, 5.0, CALLS, 10)
     )
     published = await publication.run()
     assert published.acknowledged == published.unacknowledged == 2 * CALLS * 5
@@ -81,6 +82,6 @@ async def test_what_is_refused_is_not_promised(autojump_clock: MockClock) -> Non
 async def test_patience_with_acknowledgements_ends(autojump_clock: MockClock) -> None:
     """What was not acknowledged by then is told."""
     overlay, began_s = FakeOverlay(takes_s=0.1, forgets="a"), trio.current_time()
-    published = await Publication(overlay.publish_many, PublishForOrder(LOAD, 2.0, 1, 2.0, 7.0)).run()
+    published = await Publication(overlay.publish_many, PublishForOrder(LOAD, 2.0, 7.0, CALLS, 1, 2.0)).run()
     assert trio.current_time() - began_s == 9.0
     assert (published.acknowledged, published.unacknowledged) == (2, 2)
