@@ -39,13 +39,18 @@ class ConsumedTally:
     def time(self, item: Notification | Gap, now_ns: int) -> None:
         """Note how old an event is now."""
         if isinstance(item, Notification):
-            made_ns = item.event.attributes[AT_NS]
-            assert isinstance(made_ns, int)
-            self._ages_ns.append(now_ns - made_ns)
+            self._ages_ns.append(age_ns(item, now_ns))
 
     def consumed(self) -> Consumed:
         """The answer to the order."""
         return Consumed(self._consumed, self._missing, self._last_ns, self._ages_ns)
+
+
+def age_ns(notification: Notification, now_ns: int) -> int:
+    """How old its event is now."""
+    made_ns = notification.event.attributes[AT_NS]
+    assert isinstance(made_ns, int)
+    return now_ns - made_ns
 
 
 async def consume(subscription: SubscriptionStream, order: ConsumeOrder) -> Consumed:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from p2psub.model.circle import is_in_arc
 from p2psub.model.content import Draft, Event, Guarantee, Value
-from p2psub.model.ids import EventId, NodeId, key_of_topic
+from p2psub.model.ids import EventId, Key, NodeId, key_of_topic
 
 AT_NS: Final = "at_ns"
 """The attribute that says when an event was made, by the clock that all processes of a machine share."""
@@ -32,11 +32,12 @@ class EventLoad(msgspec.Struct, frozen=True):
 
     def drafts(self, at_ns: int) -> list[Draft]:
         """As an application writes them."""
+        return [self.draft(number, at_ns) for number in range(self.count)]
+
+    def draft(self, number: int, at_ns: int) -> Draft:
+        """The event of this number, from 0; one that goes on after the last begins anew with topics and prices."""
         body = bytes(self.body_bytes)
-        return [
-            Draft(self._topic(number), self._attributes(number, at_ns), body, 0.0, self.guarantee)
-            for number in range(self.count)
-        ]
+        return Draft(self._topic(number), self._attributes(number, at_ns), body, 0.0, self.guarantee)
 
     def events(self, publisher: NodeId, at_ns: int) -> list[Event]:
         """As a node carries them."""
@@ -75,11 +76,12 @@ def filter_for(topics: Sequence[str], price: int | None = None) -> str:
 
 
 def topics_of(owners: Sequence[NodeId], ring: Sequence[NodeId]) -> tuple[str, ...]:
-    """A topic for each of these members of a ring, of which it owns the key."""
+    """A topic for each of these members of a ring, of which it owns the key; one that is named again gets another."""
+    names = {owner: (f"quotes/{number}" for number in itertools.count()) for owner in owners}
+    return tuple(next(name for name in names[owner] if owns(owner, key_of_topic(name), ring)) for owner in owners)
+
+
+def owns(member: NodeId, key: Key, ring: Sequence[NodeId]) -> bool:
+    """Whether a key is in the arc of a member of a ring."""
     members = sorted(ring)
-    return tuple(next(_topics_in(members[members.index(owner) - 1], owner)) for owner in owners)
-
-
-def _topics_in(before: NodeId, owner: NodeId) -> Iterator[str]:
-    names = (f"quotes/{number}" for number in itertools.count())
-    return (name for name in names if is_in_arc(before, key_of_topic(name), owner))
+    return is_in_arc(members[members.index(member) - 1], key, member)

@@ -11,7 +11,7 @@ from p2psub.bench.content import EventLoad, filter_for, prices_of, topics_of
 from p2psub.bench.orders import PublishOrder, SubscribeOrder
 from p2psub.bench.overlay import BenchOverlay, open_overlay
 from p2psub.bench.plan import FilteredPlan
-from p2psub.bench.report import BenchSettings, FilteredReport, FilteredRound, medians, settings_of
+from p2psub.bench.report import BurstSettings, FilteredReport, FilteredRound, medians, settings_of
 from p2psub.bench.workers import dump_profiles, open_crew
 from p2psub.demo.stages import ProgressReporter, Stages, patient
 
@@ -45,7 +45,7 @@ async def _subscribe_all(plan: FilteredPlan, overlay: BenchOverlay) -> EventLoad
     topics = topics_of(overlay.ids_of(owners), overlay.ids_of(overlay.peers))
     async with trio.open_nursery() as nursery:
         for subscriber, price in zip(subscribers, prices_of(len(subscribers)), strict=True):
-            nursery.start_soon(subscriber.tell, SubscribeOrder(_filter(plan, topics, price)))
+            nursery.start_soon(subscriber.tell, SubscribeOrder((_filter(plan, topics, price),)))
     return EventLoad(plan.events, topics, plan.body_bytes, plan.guarantee)
 
 
@@ -60,7 +60,7 @@ def _drill(plan: FilteredPlan, overlay: BenchOverlay, load: EventLoad) -> Drill:
     return Drill(publisher, consumers, plan.silence_s, is_profiled=plan.profile is not None)
 
 
-def _report(plan: FilteredPlan, load: EventLoad, bursts: list[Burst], settings: BenchSettings) -> FilteredReport:
+def _report(plan: FilteredPlan, load: EventLoad, bursts: list[Burst], settings: BurstSettings) -> FilteredReport:
     rounds = [
         FilteredRound(
             events_per_s=burst.events_per_s,

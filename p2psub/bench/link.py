@@ -10,7 +10,7 @@ from p2psub.bench.orders import DialOrder, Listening, ListenOrder, PublishOrder,
 from p2psub.bench.overlay import BenchOverlay, open_overlay
 from p2psub.bench.pair import Pair
 from p2psub.bench.plan import LinkPlan
-from p2psub.bench.report import BenchSettings, LinkReport, LinkRound, medians, settings_of
+from p2psub.bench.report import BurstSettings, LinkReport, LinkRound, medians, settings_of
 from p2psub.bench.workers import Crew, Worker, dump_profiles, open_crew
 from p2psub.demo.stages import ProgressReporter, Stages, patient
 from p2psub.model.content import Guarantee
@@ -41,7 +41,7 @@ async def bench_link(plan: LinkPlan, directory: Path, reporter: ProgressReporter
 async def _subscribe(overlay: BenchOverlay, owners: list[Worker]) -> tuple[str, ...]:
     """Have the subscriber want topics that these peers own."""
     topics = topics_of(overlay.ids_of(owners), overlay.ids_of(overlay.peers))
-    await overlay.peers[1].tell(SubscribeOrder(filter_for(topics)))
+    await overlay.peers[1].tell(SubscribeOrder((filter_for(topics),)))
     return topics
 
 
@@ -75,7 +75,7 @@ async def _effectively_once(
     return bursts[1:]
 
 
-def _report(rounds: list[LinkRound], promised: list[Burst], lost: int, settings: BenchSettings) -> LinkReport:
+def _report(rounds: list[LinkRound], promised: list[Burst], lost: int, settings: BurstSettings) -> LinkReport:
     figures = medians(rounds)
     rates = [burst.events_per_s for burst in promised]
     return LinkReport(

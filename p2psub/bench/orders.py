@@ -31,9 +31,9 @@ class GatherOrder(WorkerOrder, frozen=True):
 
 
 class SubscribeOrder(WorkerOrder, frozen=True):
-    """Give up the subscription there was, if any, and have this one. Answered by Done once all clusters know it."""
+    """Give up the subscriptions there were, if any, and have these. Answered by Done once all clusters know them."""
 
-    filter: str
+    filters: tuple[str, ...]
     window: int = 1 << 20
     """No subscriber of a benchmark is too slow to be sent more."""
 
@@ -77,6 +77,30 @@ class ConsumeOrder(WorkerOrder, frozen=True):
     """Whether to say how old each event was."""
 
 
+class FollowOrder(WorkerOrder, frozen=True):
+    """Consume what comes to all subscriptions beside other orders, and keep a new roll of it. Answered by Done."""
+
+
+class PublishForOrder(WorkerOrder, frozen=True):
+    """Publish a load again and again for so long, and keep a roll of it: by some calls under way, or at a rate.
+
+    Answered by Published when all is acknowledged, or when patience ends.
+    """
+
+    load: EventLoad
+    seconds: float
+    patience_s: float
+    calls: int
+    at_once: int
+    """Events in a call."""
+    rate_per_s: float = 0.0
+    """If there is one, every event has a call of its own, whatever else is under way."""
+
+
+class RollOrder(WorkerOrder, frozen=True):
+    """Say which events were acknowledged to you and which you consumed. Answered by EventRoll."""
+
+
 class PingOrder(WorkerOrder, frozen=True):
     """Send an event over a bare stream and wait for it to come back, so often. Answered by Pinged."""
 
@@ -115,6 +139,9 @@ AnyWorkerOrder = (
     | PrepareOrder
     | PublishOrder
     | ConsumeOrder
+    | FollowOrder
+    | PublishForOrder
+    | RollOrder
     | PingOrder
     | EchoOrder
     | LookOrder
@@ -138,10 +165,15 @@ class Listening(WorkerAnswer, frozen=True):
 
 
 class Published(WorkerAnswer, frozen=True):
-    """When the first call began and the last one ended, by the clock of the machine."""
+    """When the first call began and the last one ended, by the clock of the machine.
+
+    After a PublishForOrder also how many events were acknowledged, and how many were not, refused or out of patience.
+    """
 
     began_ns: int
     ended_ns: int
+    acknowledged: int = 0
+    unacknowledged: int = 0
 
 
 class Consumed(WorkerAnswer, frozen=True):
@@ -159,12 +191,31 @@ class Pinged(WorkerAnswer, frozen=True):
     round_trips_ns: list[int]
 
 
+class EventRoll(WorkerAnswer, frozen=True):
+    """Which events a peer had acknowledged, and which it consumed how often, each by its number at its publisher."""
+
+    acknowledged: dict[str, list[int]]
+    """By topic."""
+    times_consumed: dict[str, bytes]
+    """By publisher; the byte at an event's number says how often it was consumed."""
+    ages_ns: list[int]
+    """How old each event was when it was consumed."""
+
+
 class WorkerStatus(WorkerAnswer, frozen=True):
-    """CPU time since the start; for a peer, who it is, and bytes put on links."""
+    """CPU time since the start, and memory; for a peer, who it is, and what it counts."""
 
     cpu_us: int
     id: str = ""
     bytes_out: int = 0
+    """Put on links, as are messages."""
+    messages_out: int = 0
+    rows: int = 0
+    commits: int = 0
+    rss_bytes: int = 0
+    followed: int = 0
+    """Different events consumed since the FollowOrder, the last one at this instant."""
+    followed_ns: int = 0
 
 
 _encoder: Final = msgspec.json.Encoder()

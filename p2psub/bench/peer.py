@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from contextlib import AsyncExitStack
 from functools import partial
@@ -20,17 +21,23 @@ from p2psub.bench.orders import (
     Done,
     DumpProfileOrder,
     EnterOrder,
+    EventRoll,
+    FollowOrder,
     GatherOrder,
     LookOrder,
     PrepareOrder,
     ProfileOrder,
     Published,
+    PublishForOrder,
     PublishOrder,
+    RollOrder,
     SubscribeOrder,
     WorkerAnswer,
     WorkerStatus,
 )
 from p2psub.bench.profiles import Notes
+from p2psub.bench.publication import Publication
+from p2psub.bench.roll import Roll
 from p2psub.bench.worker_loop import run_worker
 from p2psub.model.content import Draft
 from p2psub.runtime.gc_tuning import tune_gc
@@ -40,15 +47,18 @@ from p2psub.runtime.subscription_stream import SubscriptionStream
 
 
 class PeerWorker:
-    """Carries out orders; the peer and its subscription live on the stack."""
+    """Carries out orders; the peer and its subscriptions live on the stack."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
         self._subscribing = AsyncExitStack()
         self._notes = Notes()
         self._drafts: list[Draft] = []
+        self._followed = trio.Event()
+        self._roll = Roll()
+        self._publication: Publication | None = None
         self._peer: Peer
-        self._subscription: SubscriptionStream
+        self._subscriptions: list[SubscriptionStream] = []
 
     async def carry_out(self, order: AnyWorkerOrder) -> WorkerAnswer:
         """Carry out one order."""
@@ -64,16 +74,29 @@ class PeerWorker:
             case PublishOrder():
                 return await self._publish(order)
             case ConsumeOrder():
-                return await consume(self._subscription, order)
+                (subscription,) = self._subscriptions
+                return await consume(subscription, order)
+            case FollowOrder():
+                self._roll = Roll()
+                self._followed.set()
+            case PublishForOrder():
+                self._publication = Publication(self._peer.publish_many, order)
+                return await self._publication.run()
+            case RollOrder():
+                return self._event_roll()
             case LookOrder():
                 return self._status()
-            case ProfileOrder(is_on):
-                self._notes.switch(is_on)
-            case DumpProfileOrder(path):
-                self._notes.dump(Path(path))
+            case ProfileOrder() | DumpProfileOrder():
+                self._profile(order)
             case _:
                 raise AssertionError(f"a peer does not {order}")
         return Done()
+
+    def _profile(self, order: ProfileOrder | DumpProfileOrder) -> None:
+        if isinstance(order, ProfileOrder):
+            self._notes.switch(order.is_on)
+        else:
+            self._notes.dump(Path(order.path))
 
     async def _enter(self, order: EnterOrder) -> None:
         config = PeerConfig(
@@ -92,9 +115,31 @@ class PeerWorker:
 
     async def _subscribe(self, order: SubscribeOrder) -> None:
         await self._subscribing.aclose()
-        subscribing = self._peer.subscribe(order.filter, window=order.window)
-        self._subscription = await self._subscribing.enter_async_context(subscribing)
-        await self._subscription.wait_stable()
+        self._subscriptions = [
+            await self._subscribing.enter_async_context(self._peer.subscribe(filter_, window=order.window))
+            for filter_ in order.filters
+        ]
+        for subscription in self._subscriptions:
+            await subscription.wait_stable()
+
+    async def follow(self) -> None:
+        """Consume what comes to every subscription there is, once there was an order to follow them."""
+        await self._followed.wait()
+        async with trio.open_nursery() as nursery:
+            for subscription in self._subscriptions:
+                nursery.start_soon(self._follow, subscription)
+
+    async def _follow(self, subscription: SubscriptionStream) -> None:
+        async for items in subscription.batches():
+            self._roll.note(items, time.monotonic_ns())
+
+    def _event_roll(self) -> EventRoll:
+        acknowledged = {} if self._publication is None else self._publication.acknowledged
+        return EventRoll(
+            {topic: list(numbers) for topic, numbers in acknowledged.items()},
+            self._roll.times_consumed,
+            list(self._roll.ages_ns),
+        )
 
     async def _publish(self, order: PublishOrder) -> Published:
         drafts, began_ns = self._drafts, time.monotonic_ns()
@@ -120,7 +165,19 @@ class PeerWorker:
             time.process_time_ns() // 1000,
             status.node.id.hex(),
             sum(link.bytes_out for link in status.links),
+            status.counters.get("messages_sent", 0),
+            status.counters.get("store_rows", 0),
+            status.counters.get("store_commits", 0),
+            _rss_bytes(),
+            self._roll.events,
+            self._roll.last_ns,
         )
+
+
+def _rss_bytes() -> int:
+    """What this process has in memory."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _is_gathered(ids: set[str], status: PeerStatus) -> bool:
@@ -129,8 +186,11 @@ def _is_gathered(ids: set[str], status: PeerStatus) -> bool:
 
 async def main() -> None:
     """Carry out orders until stdin ends."""
-    async with AsyncExitStack() as stack:
-        await run_worker(PeerWorker(stack).carry_out)
+    async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
+        worker = PeerWorker(stack)
+        nursery.start_soon(worker.follow)
+        await run_worker(worker.carry_out)
+        nursery.cancel_scope.cancel()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,14 @@ from p2psub.model.content import PINNED_TOPICS_MAX, Guarantee
 SUBSCRIBERS_MAX: Final = 50
 """Each wants 1 % of the events, no two the same; and each is a process."""
 
+RING_PEERS: Final = 4
+"""The smallest ring in which owner, publisher, subscriber and a holder of a copy are four peers."""
+
+CALLS: Final = 4
+"""Calls under way at a time, of all publishers: one that waits for each call's acknowledgements is mostly idle."""
+
+WARM_UP_S_MAX: Final = 3.0
+
 T = TypeVar("T")
 
 
@@ -37,18 +45,13 @@ class Ownership(enum.StrEnum):
                 return [subscribers[0]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchPlan:
-    """What both benchmarks have in common."""
+    """What all benchmarks of peers have in common."""
 
-    events: int
-    """Published in a round."""
-    rounds: int = 5
-    """Figures are medians of so many."""
     body_bytes: int = BODY_BYTES
     at_once: int = 1000
     """Events in one call of `publish_many`."""
-    owner: Ownership = Ownership.EACH
     traces: bool = True
     profile: Path | None = None
     """Where to say which functions take the time; it makes everything slower."""
@@ -58,18 +61,36 @@ class BenchPlan:
     """What has not come when nothing has come for so long is lost; a promised event is tried again sooner."""
 
     def __post_init__(self) -> None:
-        for name in ("events", "rounds", "at_once"):
-            if getattr(self, name) < 1:
-                raise ConfigError(name, "use 1 or more")
+        self._check_counts("at_once")
         for name in ("patience_s", "silence_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(name, "use more than 0")
         if self.body_bytes < 0:
             raise ConfigError("body", "use 0 or more")
 
+    def _check_counts(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < 1:
+                raise ConfigError(name, "use 1 or more")
 
-@dataclass(frozen=True, slots=True)
-class LinkPlan(BenchPlan):
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstPlan(BenchPlan):
+    """Of a benchmark that publishes so many events and waits for them, again and again."""
+
+    events: int
+    """Published in a round."""
+    rounds: int = 5
+    """Figures are medians of so many."""
+    owner: Ownership = Ownership.EACH
+
+    def __post_init__(self) -> None:
+        BenchPlan.__post_init__(self)
+        self._check_counts("events", "rounds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkPlan(BurstPlan):
     """One publisher, one subscriber."""
 
     events: int = 20_000
@@ -82,10 +103,8 @@ class LinkPlan(BenchPlan):
     effectively_once_events: int = 2_000
 
     def __post_init__(self) -> None:
-        BenchPlan.__post_init__(self)
-        for name in ("bare_times", "effectively_once_events"):
-            if getattr(self, name) < 1:
-                raise ConfigError(name, "use 1 or more")
+        BurstPlan.__post_init__(self)
+        self._check_counts("bare_times", "effectively_once_events")
         if self.timed_events < 1:
             raise ConfigError("seconds", f"use {1 / self.rate_per_s} or more: at least one event must be timed")
 
@@ -95,8 +114,8 @@ class LinkPlan(BenchPlan):
         return int(self.seconds * self.rate_per_s)
 
 
-@dataclass(frozen=True, slots=True)
-class FilteredPlan(BenchPlan):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilteredPlan(BurstPlan):
     """One publisher, and subscribers that each want 1 %."""
 
     events: int = 40_000
@@ -109,6 +128,47 @@ class FilteredPlan(BenchPlan):
     """Filters name no topic, so that every event must be looked up among the wildcards too."""
 
     def __post_init__(self) -> None:
-        BenchPlan.__post_init__(self)
+        BurstPlan.__post_init__(self)
         if not 1 <= self.subscribers <= SUBSCRIBERS_MAX:
             raise ConfigError("subscribers", f"use 1 to {SUBSCRIBERS_MAX}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromisedPlan(BenchPlan):
+    """A ring of peers in which every event is promised, for so long."""
+
+    duration_s: float = 60.0
+    topics: int = 4
+    wildcards: int = 0
+    """Subscriptions that name no topic and want no event: every owner must ask their shards all the same."""
+    publishers: int = 1
+    """Peers that publish, each on topics of its own."""
+    rate_per_s: float = 0.0
+    """Events per second of all publishers, each in a call of its own; 0 is as fast as it goes."""
+    at_once: int = 250
+    """One signature covers a call. With many more a busy machine acknowledges them after they have been repeated."""
+    before: Path | None = None
+    """What an earlier run printed as JSON, to compare with."""
+
+    def __post_init__(self) -> None:
+        BenchPlan.__post_init__(self)
+        if not 0 < self.duration_s < math.inf:
+            raise ConfigError("seconds", "use more than 0")
+        if not 0 <= self.rate_per_s < math.inf:
+            raise ConfigError("rate", "use more than 0, or leave it out to publish as fast as it goes")
+        if self.wildcards < 0:
+            raise ConfigError("wildcards", "use 0 or more")
+        if not 1 <= self.publishers <= RING_PEERS:
+            raise ConfigError("publishers", f"use 1 to {RING_PEERS}: each is one of the peers")
+        if self.topics < self.publishers:
+            raise ConfigError("topics", "use as many as there are publishers, or more: each needs one of its own")
+
+    @property
+    def calls(self) -> int:
+        """Calls that each publisher has under way."""
+        return max(1, CALLS // self.publishers)
+
+    @property
+    def warm_up_s(self) -> float:
+        """How long events are published before any is measured."""
+        return min(WARM_UP_S_MAX, self.duration_s / 4)

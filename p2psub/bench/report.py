@@ -14,7 +14,7 @@ from p2psub.api.settings import PeerConfig
 from p2psub.bench.bursts import middle
 from p2psub.bench.content import EventLoad
 from p2psub.bench.event_stream import event_bytes
-from p2psub.bench.plan import BenchPlan, Ownership
+from p2psub.bench.plan import BenchPlan, BurstPlan, Ownership
 from p2psub.compiled import is_compiled
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import ID_BYTES, NodeId, Place
@@ -29,16 +29,9 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True):
     guarantee: Guarantee
     signatures: str = f"one for up to {BATCH_MAX} events, checked by every receiver"
     traces: bool
-    at_most_once_traced: str
-    """How many of the events without a promise are traced one by one."""
-    owner: Ownership
     event_bytes: int
     """Of one event, encoded."""
-    events: int
-    """In one burst."""
     at_once: int
-    rounds: int
-    figures_are: str = "median of rounds"
     is_profiled: bool
     cpus: int
     load_average: float
@@ -46,6 +39,18 @@ class BenchSettings(msgspec.Struct, frozen=True, kw_only=True):
     python: str
     compiled: bool
     """Whether peers were of the compiled wheel."""
+
+
+class BurstSettings(BenchSettings, frozen=True, kw_only=True):
+    """Those of bursts."""
+
+    at_most_once_traced: str
+    """How many of the events without a promise are traced one by one."""
+    owner: Ownership
+    events: int
+    """In one burst."""
+    rounds: int
+    figures_are: str = "median of rounds"
 
 
 class LinkRound(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +85,7 @@ class LinkReport(LinkRound, frozen=True, kw_only=True):
     effectively_once_cpu_us_per_event: float
     """Of all four peers together."""
     lost: int
-    settings: BenchSettings
+    settings: BurstSettings
     rounds: tuple[LinkRound, ...]
     effectively_once_rounds: tuple[float, ...]
 
@@ -105,24 +110,31 @@ class FilteredReport(FilteredRound, frozen=True, kw_only=True):
     published: int
     delivered: int
     lost: int
-    settings: BenchSettings
+    settings: BurstSettings
     rounds: tuple[FilteredRound, ...]
 
 
-def settings_of(plan: BenchPlan, guarantee: Guarantee) -> BenchSettings:
-    """The conditions of a run that begins now."""
-    (first,) = EventLoad(1, ("quotes/1",), plan.body_bytes, guarantee).events(NodeId(Place(bytes(ID_BYTES))), 1 << 40)
-    last = msgspec.structs.replace(first, id=first.id._replace(sequence=plan.events))
+def settings_of(plan: BurstPlan, guarantee: Guarantee) -> BurstSettings:
+    """The conditions of bursts that begin now."""
     traced = PeerConfig(Path()).node.pubsub.at_most_once_trace_every
+    return BurstSettings(
+        **msgspec.structs.asdict(bench_settings_of(plan, guarantee, plan.events)),
+        at_most_once_traced=f"1 of {traced}" if plan.traces else "none",
+        owner=plan.owner,
+        events=plan.events,
+        rounds=plan.rounds,
+    )
+
+
+def bench_settings_of(plan: BenchPlan, guarantee: Guarantee, events: int) -> BenchSettings:
+    """What holds for every run that begins now; the size of an event is that of the last of so many."""
+    (first,) = EventLoad(1, ("quotes/1",), plan.body_bytes, guarantee).events(NodeId(Place(bytes(ID_BYTES))), 1 << 40)
+    last = msgspec.structs.replace(first, id=first.id._replace(sequence=events))
     return BenchSettings(
         guarantee=guarantee,
         traces=plan.traces,
-        at_most_once_traced=f"1 of {traced}" if plan.traces else "none",
-        owner=plan.owner,
         event_bytes=event_bytes(last),
-        events=plan.events,
         at_once=plan.at_once,
-        rounds=plan.rounds,
         is_profiled=plan.profile is not None,
         cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         load_average=round(os.getloadavg()[0], 2),

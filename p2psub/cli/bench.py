@@ -17,27 +17,28 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Ownership
+from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Ownership, PromisedPlan
 from p2psub.cli.bench_analyze import bench_analyze
-from p2psub.cli.bench_tables import filtered_table, link_table
+from p2psub.cli.bench_tables import filtered_table, link_table, promised_table
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
 from p2psub.cli.matching import bench_matching
 from p2psub.model.content import Guarantee
 
 if TYPE_CHECKING:
+    from p2psub.bench.promised_report import PromisedReport
     from p2psub.bench.report import FilteredReport, LinkReport
     from p2psub.demo.stages import ProgressReporter
 
 EXIT_LOST = 3
 
 P = TypeVar("P", bound=BenchPlan)
-R = TypeVar("R", "LinkReport", "FilteredReport")
+R = TypeVar("R", "LinkReport", "FilteredReport", "PromisedReport")
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Measure peers on this machine: real processes, TLS on loopback.",
-    epilog="Exit codes: 0 fine, 1 it did not come to figures, 3 events were lost.",
+    epilog="Exit codes: 0 fine, 1 it did not come to figures, 3 events were lost, or promised ones came twice.",
 )
 
 app.command("matching")(bench_matching)
@@ -49,6 +50,19 @@ OPTIONS: dict[str, Any] = {
         int, typer.Option("--body", help="Bytes of an event's body; by default an event has 200 in all.")
     ],
     "seconds": Annotated[float, typer.Option(help="How long latency is measured in a round, at 200 events a second.")],
+    "duration_s": Annotated[float, typer.Option("--seconds", help="How long to publish and measure.")],
+    "topics": Annotated[int, typer.Option(help="Topics, which the events take in turn.")],
+    "wildcards": Annotated[
+        int,
+        typer.Option(help="Further subscriptions, to any topic, that match nothing: owners must ask for them."),
+    ],
+    "publishers": Annotated[int, typer.Option(help="How many of the four peers publish, each on topics of its own.")],
+    "rate_per_s": Annotated[
+        float,
+        typer.Option(
+            "--rate", help="Events per second, each in a call of its own: for latency. 0: as fast as it goes."
+        ),
+    ],
     "subscribers": Annotated[int, typer.Option(help="Peers that subscribe, each to 1 % of the events.")],
     "rounds": Annotated[int, typer.Option(help="Rounds, of which the medians are printed.")],
     "at_once": Annotated[int, typer.Option(help="Events in one call of publish_many.")],
@@ -59,6 +73,9 @@ OPTIONS: dict[str, Any] = {
     "profile": Annotated[
         Path | None,
         typer.Option("--profile", help="Directory for notes of which functions take the time. Slows all down."),
+    ],
+    "before": Annotated[
+        Path | None, typer.Option(help="File with the JSON of an earlier run; figures are compared with it.")
     ],
     "patience_s": Annotated[float, typer.Option("--patience", help="Seconds a ring may take to form.")],
 }
@@ -75,10 +92,11 @@ def _planned(kind: type[P]) -> Callable[[Callable[[P, bool], None]], Callable[..
             with explained(as_json):
                 command(kind(**chosen), as_json)
 
+        defaults = {field.name: field.default for field in fields(kind)}
         chosen = [
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=option)
-            for field in fields(kind)
-            if (option := OPTIONS.get(field.name)) is not None
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=option)
+            for name, option in OPTIONS.items()
+            if name in defaults
         ]
         json_ = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
         run.__signature__ = inspect.Signature([*chosen, json_])  # type: ignore[attr-defined]
@@ -94,7 +112,9 @@ def link(plan: LinkPlan, as_json: bool) -> None:
     """One publisher to one subscriber, beside a bare trio TLS stream that carries the same events in the same run."""
     from p2psub.bench.link import bench_link  # noqa: PLC0415, `--help` must be quick
 
-    _say(_measure(plan, lambda directory, reporter: bench_link(plan, directory, reporter)), as_json, link_table)
+    report = _measure(plan, lambda directory, reporter: bench_link(plan, directory, reporter))
+    _say(report, as_json, link_table)
+    _end(report.lost)
 
 
 @app.command()
@@ -103,7 +123,28 @@ def filtered(plan: FilteredPlan, as_json: bool) -> None:
     """One publisher to many subscribers whose content filters match 1 % each: what one published event costs."""
     from p2psub.bench.filtered import bench_filtered  # noqa: PLC0415
 
-    _say(_measure(plan, lambda directory, reporter: bench_filtered(plan, directory, reporter)), as_json, filtered_table)
+    report = _measure(plan, lambda directory, reporter: bench_filtered(plan, directory, reporter))
+    _say(report, as_json, filtered_table)
+    _end(report.lost)
+
+
+@app.command()
+@_planned(PromisedPlan)
+def promised(plan: PromisedPlan, as_json: bool) -> None:
+    """What `effectively_once` costs in a ring of four peers: time, messages, bytes, rows; and whether it was kept.
+
+    Publisher, owner and subscriber of an event are three different peers. Without --rate the publishers publish as fast
+    as acknowledgements come; with it, say --rate 200, latency is that of a ring that is not busy.
+
+    To see what a change does, keep the JSON of a run, and name it with --before in the next one with the same options.
+    """
+    from p2psub.bench.promised import bench_promised  # noqa: PLC0415
+    from p2psub.bench.promised_report import compared, read_report  # noqa: PLC0415
+
+    earlier = None if plan.before is None else read_report(plan.before)
+    report = _measure(plan, lambda directory, reporter: bench_promised(plan, directory, reporter))
+    _say(report if earlier is None else compared(report, earlier), as_json, promised_table)
+    _end(report.lost + report.duplicates)
 
 
 def _measure(plan: BenchPlan, bench: Callable[[Path, ProgressReporter], Awaitable[R]]) -> R:
@@ -124,5 +165,9 @@ def _say(report: R, as_json: bool, table: Callable[[R], Table]) -> None:
         print(json.dumps(msgspec.to_builtins(report)))
     else:
         Console().print(table(report))
-    if report.lost:
+
+
+def _end(broken: int) -> None:
+    """With an exit code that says whether every event came as it should."""
+    if broken:
         raise typer.Exit(EXIT_LOST)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from p2psub.bench.report import BenchSettings, FilteredReport, LinkReport
+    from p2psub.bench.promised_report import PromisedReport, PromisedSettings
+    from p2psub.bench.report import BenchSettings, BurstSettings, FilteredReport, LinkReport
 
 Rows = list[tuple[str, str]]
 
@@ -15,7 +16,7 @@ Rows = list[tuple[str, str]]
 def link_table(report: LinkReport) -> Table:
     """The report of `bench link`."""
     rows = [*_rates(report), *_latencies(report), *_costs(report), ("lost", f"{report.lost:,}")]
-    return _table("one publisher to one subscriber", rows, report.settings)
+    return _table("one publisher to one subscriber", rows, _burst_rows(report.settings))
 
 
 def _rates(report: LinkReport) -> Rows:
@@ -62,28 +63,89 @@ def filtered_table(report: FilteredReport) -> Table:
         ("delivered", f"{report.delivered:,}"),
         ("lost", f"{report.lost:,}"),
     ]
-    return _table(f"one publisher to {report.subscribers} subscribers that want 1 % each", rows, report.settings)
+    title = f"one publisher to {report.subscribers} subscribers that want 1 % each"
+    return _table(title, rows, _burst_rows(report.settings))
 
 
-def _table(title: str, rows: Rows, settings: BenchSettings) -> Table:
+def promised_table(report: PromisedReport) -> Table:
+    """The report of `bench promised`; with ratios, if it was compared."""
+    rows = [
+        (name, f"{value}{_ratio(report, figure)}")
+        for name, figure, value in (
+            ("events", "events_per_s", f"{report.events_per_s:,.0f}/s acknowledged, and handed to their subscribers"),
+            ("CPU per event", "cpu_us_per_event", f"{report.cpu_us_per_event:,.0f} µs of all peers"),
+            ("messages per event", "messages_per_event", f"{report.messages_per_event:.2f} on all links"),
+            ("bytes per event", "bytes_per_event", f"{report.bytes_per_event:,.0f} on all links, before TLS"),
+            ("rows per event", "rows_per_event", f"{report.rows_per_event:.2f} written to stores or erased"),
+            ("commits", "commits_per_s", f"{report.commits_per_s:,.0f}/s of all stores"),
+            ("trace per event", "trace_bytes_per_event", f"{report.trace_bytes_per_event:,.0f} bytes of all peers"),
+            ("latency p50", "latency_p50_ms", f"{report.latency_p50_ms:,.1f} ms, publish call to hand-over"),
+            ("latency p99", "latency_p99_ms", f"{report.latency_p99_ms:,.1f} ms"),
+            ("memory at the start", "rss_mb_start", f"{report.rss_mb_start:,.0f} MB of the largest peer"),
+            ("memory at the end", "rss_mb_end", f"{report.rss_mb_end:,.0f} MB of it"),
+        )
+    ]
+    rows += [
+        ("acknowledged", f"{report.acknowledged:,}; refused or not in time: {report.unacknowledged:,}"),
+        ("lost", f"{report.lost:,}"),
+        ("duplicates", f"{report.duplicates:,}"),
+        *_comparison_rows(report),
+    ]
+    return _table("effectively_once in a ring of 4", rows, _promised_rows(report.settings))
+
+
+def _ratio(report: PromisedReport, figure: str) -> str:
+    ratio = None if report.before is None else report.before.ratios.get(figure)
+    return "" if ratio is None else f"; {ratio:.2f} of before"
+
+
+def _comparison_rows(report: PromisedReport) -> Rows:
+    if report.before is None or not report.before.differing:
+        return []
+    differing = [f"{name} was {then}, is {now}" for name, (then, now) in report.before.differing.items()]
+    return [("not the same run", "; ".join(differing))]
+
+
+def _table(title: str, rows: Rows, settings: Rows) -> Table:
     table = Table(title=title, show_header=False)
     for name, value in rows:
         table.add_row(name, value)
     table.add_section()
-    for name, value in _settings_rows(settings):
+    for name, value in settings:
         table.add_row(name, value)
     return table
 
 
-def _settings_rows(settings: BenchSettings) -> Rows:
+def _burst_rows(settings: BurstSettings) -> Rows:
     traces = f"on, {settings.at_most_once_traced} at_most_once events one by one" if settings.traces else "off"
     burst = f"{settings.events:,} events of {settings.event_bytes} bytes, {settings.at_once:,} in a call"
+    rows = [
+        ("topics", "each peer owns as many" if settings.owner == "each" else f"the {settings.owner} owns all"),
+        ("a round", f"{burst}; figures are the {settings.figures_are} ({settings.rounds}), after one to warm up"),
+    ]
+    return _settings_rows(settings, traces, rows)
+
+
+def _promised_rows(settings: PromisedSettings) -> Rows:
+    subscribers = f"{settings.subscriptions:,} subscriptions, of which each event matches one"
+    calls = f"one by one at {settings.rate_per_s:,.0f}/s" if settings.rate_per_s else f"{settings.at_once:,} in a call"
+    rows = [
+        ("topics", f"{settings.topics:,}, {subscribers}; wildcards that match nothing: {settings.wildcards:,}"),
+        (
+            "events",
+            f"{settings.event_bytes} bytes, {calls}, for {settings.seconds:g} s; publishers: {settings.publishers}",
+        ),
+    ]
+    return _settings_rows(settings, "on" if settings.traces else "off", rows)
+
+
+def _settings_rows(settings: BenchSettings, traces: str, of_this_kind: Rows) -> Rows:
+    """The conditions, with those that only one kind of benchmark has."""
     python = f"Python {settings.python}, {'compiled' if settings.compiled else 'not compiled'}"
     machine = f"{settings.cpus} CPUs, load {settings.load_average:.1f} at the start, {python}"
     rows = [
         ("guarantee", f"{settings.guarantee}; signatures: {settings.signatures}; traces: {traces}"),
-        ("topics", "each peer owns as many" if settings.owner == "each" else f"the {settings.owner} owns all"),
-        ("a round", f"{burst}; figures are the {settings.figures_are} ({settings.rounds}), after one to warm up"),
+        *of_this_kind,
         ("machine", f"{machine}; every peer is a process, TLS 1.3 on loopback"),
     ]
     if settings.is_profiled:

@@ -255,9 +255,12 @@ class PeerHost:
         return {part: text for part, text in told.items() if text is not None}
 
     def _counters(self) -> Counter[str]:
-        return (
-            Counter(sessions_refused=self._transport.strangers.refused) + self._links.counters + self._driver.counters
+        kept = Counter(
+            sessions_refused=self._transport.strangers.refused,
+            store_commits=self._store.commits,
+            store_rows=self._store.rows_stored,
         )
+        return kept + self._links.counters + self._driver.counters
 
 
 def _check_cluster(config: PeerConfig, disk: Disk) -> None:

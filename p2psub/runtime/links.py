@@ -93,6 +93,7 @@ class LinkTable:
         """Send over an open link; over one that just ended the messages are lost, as the core will know."""
         link = self._open.get(effect.peer)
         if link is not None:
+            self.counters["messages_sent"] += len(effect.messages)
             link.transmit(effect)
         else:
             self.counters["messages_without_link"] += len(effect.messages)

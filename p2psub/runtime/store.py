@@ -47,7 +47,9 @@ class Store:
     """A node's disk. `load` before the first `put`; one `run` commits; `drain`, then `close`, at the end.
 
     `incarnation` is new with every `open`. `damaged` tells of the rows that `load` could not trust: they are kept in
-    a table of their own. `trouble` is None, or why nothing can be written at present and what to do.
+    a table of their own. `commits` and `rows_stored` count what reached the disk; a row that was written or erased
+    several times between two commits counts once. `trouble` is None, or why nothing can be written at present and what
+    to do.
     """
 
     __slots__ = (
@@ -61,6 +63,7 @@ class Store:
         "commits",
         "damaged",
         "incarnation",
+        "rows_stored",
         "trouble",
     )
 
@@ -74,6 +77,7 @@ class Store:
         self._lock = trio.Lock()
         self.incarnation = incarnation
         self.commits = 0
+        self.rows_stored = 0
         self.damaged: tuple[DamagedRow, ...] = ()
         self.trouble: str | None = None
 
@@ -170,7 +174,7 @@ class Store:
                     await trio.sleep(next(backoff))
                 else:
                     self._durable_number = number
-                    self._note_success()
+                    self._note_success(len(batch))
                     return
 
     def _take(self) -> tuple[Batch, int]:
@@ -204,8 +208,9 @@ class Store:
             logger.warning("nothing is made durable, and nothing acknowledged: %s", trouble)
         self.trouble = trouble
 
-    def _note_success(self) -> None:
+    def _note_success(self, rows: int) -> None:
         self.commits += 1
+        self.rows_stored += rows
         if self.trouble is not None:
             logger.info("%s takes rows again", self._path)
         self.trouble = None

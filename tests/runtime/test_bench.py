@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from p2psub.bench.promised_report import PromisedFigures, PromisedReport
 from p2psub.bench.report import FilteredReport, LinkReport
 from p2psub.bench.workers import WorkerEnded, open_crew
 
@@ -68,6 +69,26 @@ def test_filtered_delivers_one_percent_to_each(tmp_path: Path) -> None:
     assert report["settings"]["is_profiled"] is True
     names = {f"filtered-{peer}" for peer in ("publisher", "subscriber-0", "subscriber-1")}
     assert {path.stem for path in profile.glob("*.txt")} == {path.stem for path in profile.glob("*.pstats")} == names
+
+
+def test_promised_counts_what_a_promise_costs(tmp_path: Path) -> None:
+    """Nothing is lost or doubled, with publishers that subscribe too; and it can be compared with itself."""
+    temporary, before = tmp_path / "temporary", tmp_path / "before.json"
+    temporary.mkdir()
+    options = ("promised", "--seconds=1", "--rate=40", "--topics=9", "--publishers=2", "--wildcards=2")
+    report = report_of(temporary, *options)
+    assert set(report) == set(PromisedReport.__struct_fields__)
+    assert (report["acknowledged"], report["unacknowledged"]) == (40, 0)
+    assert (report["lost"], report["duplicates"], report["before"]) == (0, 0, None)
+    assert not {name: report[name] for name in PromisedFigures.__struct_fields__ if report[name] <= 0}
+    assert report["latency_p50_ms"] <= report["latency_p99_ms"]
+    assert report["bytes_per_event"] > 3 * report["settings"]["event_bytes"]
+    assert report["settings"]["guarantee"] == "effectively_once"
+    before.write_text(json.dumps(report))
+    again = report_of(temporary, "promised", "--seconds=0.5", "--at-once=5", "--before", str(before))
+    assert again["lost"] == 0
+    assert again["before"]["differing"]["topics"] == [9, 4]
+    assert again["before"]["ratios"]["rows_per_event"] > 0
 
 
 def test_an_interrupted_benchmark_leaves_nothing(tmp_path: Path) -> None:

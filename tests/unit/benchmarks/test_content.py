@@ -69,6 +69,18 @@ def test_every_owner_gets_a_topic_of_its_own() -> None:
     assert [table.owner_of(key_of_topic(topic)).id for topic in topics] == ring
 
 
+def test_an_owner_may_own_several() -> None:
+    """Each time it is named it gets another one."""
+    ring = [node_at(place) for place in (10, 90)]
+    assert len(set(topics_of([ring[0], ring[1], ring[0], ring[0]], ring))) == 4
+
+
+def test_events_go_on_after_the_last() -> None:
+    """As from the beginning, with topics and prices in turn."""
+    load = EventLoad(len(TOPICS) * PRICES, TOPICS)
+    assert load.draft(load.count + 5, 7) == load.draft(5, 7) == load.drafts(7)[5]
+
+
 def test_topics_of_each_can_be_named_by_a_filter() -> None:
     """However many peers there are, subscriptions are stored at their topics."""
     owners = Ownership.EACH.choose(0, range(1, 20))

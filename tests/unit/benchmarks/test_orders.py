@@ -11,10 +11,15 @@ from p2psub.bench.orders import (
     Consumed,
     ConsumeOrder,
     EnterOrder,
+    EventRoll,
+    FollowOrder,
     LookOrder,
     PrepareOrder,
     ProfileOrder,
+    PublishForOrder,
     PublishOrder,
+    RollOrder,
+    SubscribeOrder,
     decode_order,
     encode_line,
 )
@@ -28,6 +33,10 @@ from p2psub.model.content import Guarantee
         PrepareOrder(EventLoad(3, ("a", "b"), 7, Guarantee.EFFECTIVELY_ONCE)),
         PublishOrder(1, 200.0),
         ConsumeOrder(10, 1.5, one_by_one=True, is_timed=True),
+        SubscribeOrder(("topic = 'a'", "price < 0")),
+        FollowOrder(),
+        PublishForOrder(EventLoad(3, ("a",)), 1.5, 5.0, 4, 10),
+        RollOrder(),
         ProfileOrder(True),
         LookOrder(),
     ],
@@ -43,3 +52,5 @@ def test_an_answer_is_known_by_whoever_asked() -> None:
     """Its line does not name it."""
     consumed = Consumed(3, 0, 5, [1, 2, 3])
     assert msgspec.json.decode(encode_line(consumed), type=Consumed) == consumed
+    roll = EventRoll({"a": [1, 2]}, {"p": b"\0\1\n\xff"}, [5])
+    assert msgspec.json.decode(encode_line(roll), type=EventRoll) == roll

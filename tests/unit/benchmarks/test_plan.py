@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from p2psub.bench.plan import FilteredPlan, LinkPlan
+from p2psub.bench.plan import FilteredPlan, LinkPlan, PromisedPlan
 from p2psub.errors import ConfigError
 
 
@@ -36,6 +36,38 @@ def test_subscribers_are_few_enough_for_different_prices(subscribers: int) -> No
     """And there is at least one."""
     with pytest.raises(ConfigError, match="subscribers"):
         FilteredPlan(subscribers=subscribers)
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("seconds", {"duration_s": 0.0}),
+        ("seconds", {"duration_s": float("inf")}),
+        ("rate", {"rate_per_s": -1.0}),
+        ("wildcards", {"wildcards": -1}),
+        ("publishers", {"publishers": 0}),
+        ("publishers", {"publishers": 5}),
+        ("topics", {"topics": 0}),
+        ("topics", {"topics": 1, "publishers": 2}),
+        ("at_once", {"at_once": 0}),
+    ],
+)
+def test_promises_need_topics_and_publishers_in_the_ring(field: str, options: dict[str, Any]) -> None:
+    """The error begins with the option to change."""
+    with pytest.raises(ConfigError) as caught:
+        PromisedPlan(**options)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(("publishers", "calls"), [(1, 4), (2, 2), (3, 1), (4, 1)])
+def test_publishers_share_the_calls_under_way(publishers: int, calls: int) -> None:
+    """With more of them the ring is not asked for more at a time."""
+    assert PromisedPlan(publishers=publishers).calls == calls
+
+
+def test_a_short_run_warms_up_shortly() -> None:
+    """A long one not for ever."""
+    assert (PromisedPlan(duration_s=1.0).warm_up_s, PromisedPlan(duration_s=60.0).warm_up_s) == (0.25, 3.0)
 
 
 def test_latency_is_measured_at_the_rate_of_the_plan() -> None:

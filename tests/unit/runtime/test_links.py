@@ -342,6 +342,14 @@ async def test_messages_for_nobody_are_counted(start: Stations) -> None:
     assert one.links.counters["messages_without_link"] == 2
 
 
+async def test_messages_put_on_a_link_are_counted(start: Stations) -> None:
+    """By those of one transmission; what finds no link is not among them."""
+    one, two = await linked(start)
+    one.say(two, Ping(), Ping())
+    await two.told()
+    assert (one.links.counters["messages_sent"], one.links.counters["messages_without_link"]) == (2, 0)
+
+
 @pytest.mark.parametrize("nonsense", [b"nonsense", frame(b"\xc0"), b"\xc1p\xff\xff\xff\xff\0\0\0\0"])
 async def test_a_fault_ends_the_link_of_that_peer_alone(
     start: Stations, network: MemoryNetwork, nonsense: bytes

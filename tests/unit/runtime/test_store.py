@@ -195,7 +195,7 @@ async def test_many_puts_are_few_commits(path: Path) -> None:
             assert store.pending >= 499
             await told.wait(500)
             nursery.cancel_scope.cancel()
-        assert store.commits == 2
+        assert (store.commits, store.rows_stored) == (2, 500)
         assert told.numbers == [1, 500]
         assert store.pending == 0
         assert store.size_bytes > 500 * 40
