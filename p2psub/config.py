@@ -114,8 +114,8 @@ class PubSubConfig:
     """An undischarged event is routed again after this time."""
     undelivered_ttl_us: Span = Micros(3600 * SECOND_US)
     """How long an undelivered event is kept, and ids are remembered against duplicates."""
-    undelivered_ttl_margin_us: Span = Micros(60 * SECOND_US)
-    """How much longer receivers remember than owners retry."""
+    undelivered_ttl_margin_us: Span = Micros(360 * SECOND_US)
+    """How much longer ids are remembered. Half of it is for a change of owners, half for clocks that drift apart."""
     spool_bytes_max: Bytes = 64 * 1024 * 1024
     """Undelivered bytes kept for one target cluster."""
     recent_events_max: Count = 1024
@@ -124,6 +124,16 @@ class PubSubConfig:
     """Unacknowledged events a publisher may have."""
     at_most_once_trace_every: Count = 1
     """One `at_most_once` event in so many is traced whole, the others are counted; the same for all nodes."""
+
+    @property
+    def too_old_us(self) -> Micros:
+        """From this age on an event is a debt to nobody: it may have been paid, and that forgotten."""
+        return Micros(self.undelivered_ttl_us + self.undelivered_ttl_margin_us // 2)
+
+    @property
+    def remembered_us(self) -> Micros:
+        """How long what was handed over, or discharged, is remembered."""
+        return Micros(self.undelivered_ttl_us + self.undelivered_ttl_margin_us)
 
 
 @dataclass(frozen=True, slots=True)

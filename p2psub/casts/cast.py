@@ -32,6 +32,10 @@ class Payload(Protocol):
         """Whether the root waits for answers; otherwise every message is said once."""
         ...
 
+    def aged(self, by_us: int) -> Payload:
+        """The same after so much waiting."""
+        ...
+
     def restrict(self, half: Prefix) -> Payload | None:
         """The part of it that concerns a half; None if it concerns no cluster there."""
         ...
@@ -80,17 +84,19 @@ class _OpenCast:
         "is_in_custody",
         "local",
         "opened_tick",
+        "opened_us",
         "parents",
         "payload",
         "subcube",
     )
 
-    def __init__(self, id_: CastId, subcube: Prefix, payload: Payload, hops: int, opened_tick: int) -> None:
+    def __init__(self, id_: CastId, subcube: Prefix, payload: Payload, hops: int, step: Step) -> None:
         self.id = id_
         self.subcube = subcube
         self.payload = payload
         self.hops = hops
-        self.opened_tick = opened_tick
+        self.opened_tick = step.tick
+        self.opened_us = step.now
         self.parents: dict[NodeId, Contact] = {}
         self.is_in_custody = False
         """Whether its parents know that we have it."""
@@ -141,7 +147,7 @@ class Casts:
         if own is None:
             done(payload.merge(()), False)
         else:
-            cast = _OpenCast(id_, WHOLE, payload, 0, self._step.tick)
+            cast = _OpenCast(id_, WHOLE, payload, 0, self._step)
             cast.done = done
             self._launch(cast, own)
         return id_
@@ -181,7 +187,7 @@ class Casts:
             self._step.send(peer, Custody(*name))
         elif is_new or asked.payload.wants_answer:
             # An old request that we could not complete then is tried again.
-            cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._step.tick)
+            cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._step)
             cast.parents[peer.id] = peer
             self._launch(cast, own)
 
@@ -218,7 +224,9 @@ class Casts:
         if receiver is None:
             return
         self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, tries=slot.tries)
-        self._step.send(receiver, slot.payload.request(cast.id, half, cast.hops + 1))
+        waited_us = self._step.now - cast.opened_us
+        payload = slot.payload.aged(waited_us) if waited_us else slot.payload
+        self._step.send(receiver, payload.request(cast.id, half, cast.hops + 1))
         if not slot.payload.wants_answer:
             slot.summary = slot.payload.merge(())
 

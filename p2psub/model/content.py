@@ -203,6 +203,10 @@ class Timed(msgspec.Struct, frozen=True, array_like=True):
         """Roughly its bytes on a link."""
         return self.event.weight
 
+    def aged(self, by_us: int) -> Timed:
+        """The same, so much later."""
+        return Timed(self.event, Micros(min(self.age_us + by_us, AGE_US_MAX)))
+
 
 def pinned_topics(wanted: Filter) -> tuple[str, ...]:
     """The topics that a filter pins, sorted; empty if some conjunction would take any topic."""

@@ -64,6 +64,7 @@ class Reason(enum.StrEnum):
 
 REFUSALS: Final = (
     Reason.OUTBOX_FULL,
+    Reason.OLDER_THAN_TTL,
     Reason.ABOVE_RATE,
     Reason.NO_PROMISE,
     Reason.NOT_AUTHORIZED,

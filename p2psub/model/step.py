@@ -69,6 +69,11 @@ class Step:
         """An instant of the hybrid clock for what happens now; no decision may rest on the wall clock in it."""
         return self.clock.tick(self.now + self._wall_offset_us)
 
+    @property
+    def wall_us(self) -> int:
+        """This machine's wall clock, for what outlives a process; it says nothing about any other machine's."""
+        return self.now + self._wall_offset_us
+
     def send(self, to: Contact, message: Message) -> None:
         """Ask the egress to get `message` to `to`; it may be lost, repeated or late.
 

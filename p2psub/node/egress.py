@@ -18,16 +18,16 @@ from p2psub.model.messages import Lane, Message
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
-from p2psub.queueing.discipline import Discipline
+from p2psub.queueing.discipline import Discipline, Queued
 
 
 @dataclass(slots=True)
 class _Link:
     contact: Contact
     content: Discipline
-    urgent: deque[Message] = field(default_factory=deque)
-    control: deque[Message] = field(default_factory=deque)
-    bulk: deque[Message] = field(default_factory=deque)
+    urgent: deque[Queued] = field(default_factory=deque)
+    control: deque[Queued] = field(default_factory=deque)
+    bulk: deque[Queued] = field(default_factory=deque)
     queued: int = 0
     queued_bytes: int = 0
     is_up: bool = False
@@ -105,6 +105,7 @@ class Egress:
         link.credit = credit
 
     def _queue(self, link: _Link, messages: list[Message]) -> None:
+        now = self._step.now
         for message in messages:
             if link.queued >= self._config.queued_messages_max or link.queued_bytes >= self._config.queued_bytes_max:
                 self._step.record(Kind.DROP, peer=link.contact.id, reason=Reason.LINK_QUEUE_FULL, count=1)
@@ -113,35 +114,37 @@ class Egress:
             link.queued_bytes += message.weight
             lane = message.lane
             if lane is Lane.LIVENESS:
-                link.urgent.append(message)
+                link.urgent.append(Queued(message, now))
             elif lane is Lane.CONTROL:
-                link.control.append(message)
+                link.control.append(Queued(message, now))
             elif lane is Lane.CONTENT:
-                link.content.push(message, self._step.now)
+                link.content.push(message, now)
             else:
-                link.bulk.append(message)
+                link.bulk.append(Queued(message, now))
         self.queued_max = max(self.queued_max, link.queued)
 
     def _transmit(self, link: _Link, stamp: Stamp) -> None:
         messages: list[Message] = []
+        now = self._step.now
         while link.credit > 0 and link.queued:
-            message = self._next(link)
+            queued = self._next(link)
+            message, waited_us = queued.message, now - queued.since_us
             weight = message.weight
             link.credit -= weight
             link.queued -= 1
             link.queued_bytes -= weight
-            messages.append(message)
+            messages.append(message.aged(waited_us) if waited_us else message)
         if messages:
             self._step.effects.append(Transmit(link.contact.id, messages, stamp))
 
-    def _next(self, link: _Link) -> Message:
+    def _next(self, link: _Link) -> Queued:
         if link.urgent:
             return link.urgent.popleft()
         if link.control:
             return link.control.popleft()
         return self._next_of_content_and_bulk(link)
 
-    def _next_of_content_and_bulk(self, link: _Link) -> Message:
+    def _next_of_content_and_bulk(self, link: _Link) -> Queued:
         """Bulk goes when content has left it its share, or nothing else waits."""
         if link.bulk and (link.bulk_debt >= 1.0 or not link.content):
             link.bulk_debt = 0.0

@@ -19,9 +19,18 @@ import msgspec
 
 from p2psub.config import PubSubConfig
 from p2psub.model.batches import batches_of
+from p2psub.model.content import Timed
 from p2psub.model.ids import Contact, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, OwedEventId, StoreCopy
+from p2psub.model.messages.pubsub import (
+    CopyStored,
+    Discharged,
+    Obligation,
+    OwedEvent,
+    OwedEventId,
+    StoreCopy,
+    StoredEvent,
+)
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
@@ -96,8 +105,9 @@ class HeldEvent:
         """A subscription has its outcome; False if it was owed nothing."""
         return self.owed.pop(subscription, None) is not None
 
-    def unite(self, told: OwedEvent) -> None:
-        """Another copy of it: an obligation that has ended there has ended here."""
+    def unite(self, told: OwedEvent, now: Micros) -> None:
+        """Another copy of it: an obligation that has ended there has ended here, and the larger age counts."""
+        self.born_us = min(self.born_us, Micros(now - told.timed.age_us))
         still = {o.subscription for o in told.owed}
         self.owed = {id_: o for id_, o in self.owed.items() if id_ in still}
 
@@ -120,18 +130,31 @@ class OwedEvents:
         self._outcomes: dict[EventId, PublishOutcome] = {}
         self.recent = Recent(config.recent_events_max)
 
-    def recover(self, owed_events: Iterable[OwedEvent]) -> None:
-        """After a restart: what was durable is still held."""
-        for owed_event in owed_events:
-            self._hold(owed_event).held_by[self._step.me.id] = None
-            self._step.record(Kind.COPY, event=owed_event.id.event, reason=Reason.RECOVERED)
+    def recover(self, stored: Iterable[StoredEvent]) -> None:
+        """After a restart: what was durable is still held, and has grown older meanwhile.
+
+        What is too old by now was discharged or given up by others, and they may have forgotten it.
+        """
+        for row in stored:
+            owed_event = row.owed_event.aged(max(0, self._step.wall_us - row.written_us))
+            id_ = owed_event.id
+            if self.is_too_old(owed_event.timed):
+                self._step.erase(OWED_EVENT_NAMESPACE, id_)
+                self._step.record(Kind.DROP, event=id_.event, reason=Reason.OLDER_THAN_TTL)
+            else:
+                self._hold(owed_event).held_by[self._step.me.id] = None
+                self._step.record(Kind.COPY, event=id_.event, reason=Reason.RECOVERED)
+
+    def is_too_old(self, timed: Timed) -> bool:
+        """Whether an event that no memory here speaks of may have been paid, and forgotten since."""
+        return timed.age_us > self._config.too_old_us
 
     # Taking and keeping
 
     def take(self, owed_event: OwedEvent) -> HeldEvent:
         """Hold an owed event; once it is durable, `stored` says so."""
         held = self._hold(owed_event)
-        self._step.write(OWED_EVENT_NAMESPACE, owed_event.id, owed_event)
+        self._step.write(OWED_EVENT_NAMESPACE, owed_event.id, StoredEvent(self._step.wall_us, owed_event))
         return held
 
     def stored(self, held: HeldEvent, kind: Kind) -> None:
@@ -214,7 +237,7 @@ class OwedEvents:
     def _aged(self, held: HeldEvent) -> OwedEvent:
         """The owed event as it stands: older, and owing only what is still owed."""
         owed_event, age = held.owed_event, Micros(self._step.now - held.born_us)
-        timed = type(owed_event.timed)(owed_event.timed.event, age)
+        timed = Timed(owed_event.timed.event, age)
         return OwedEvent(
             owed_event.id, timed, tuple(held.owed.values()), owed_event.matched, owed_event.vector, owed_event.publisher
         )
@@ -222,26 +245,32 @@ class OwedEvents:
     def on_store_copy(self, peer: Contact, asked: StoreCopy) -> tuple[list[HeldEvent], list[OwedEventId]]:
         """Hold what we do not hold yet; returns what is new here, and the ids of all that we hold now.
 
-        What we know to be discharged needs no copy: the asker hears so.
+        What we know to be discharged needs no copy: the asker hears so. So it does of what is too old to be a new debt.
         """
         fresh: list[HeldEvent] = []
         held_now: list[OwedEventId] = []
         finished: list[OwedEventId] = []
         for owed_event in asked.owed_events if asked.cluster == self._election.cluster else ():
-            if owed_event.id in self._finished:
+            held = self.held.get(owed_event.id)
+            if owed_event.id in self._finished or (held is None and self._is_too_old_to_own(peer, owed_event.timed)):
                 finished.append(owed_event.id)
                 continue
-            held = self.held.get(owed_event.id)
             if held is None:
                 held = self.take(owed_event)
                 fresh.append(held)
             else:
-                held.unite(owed_event)
+                held.unite(owed_event, self._step.now)
             held.told_by, held.kept_tick, held.look_tick = peer.id, self._step.tick, 0
             held_now.append(owed_event.id)
         if finished:
             self._step.send(peer, Discharged(asked.cluster, tuple(finished)))
         return fresh, held_now
+
+    def _is_too_old_to_own(self, peer: Contact, timed: Timed) -> bool:
+        is_refused = self.is_too_old(timed) and self._arc_lease.is_mine(timed.event.key)
+        if is_refused:
+            self._step.record(Kind.DROP, event=timed.event.id, peer=peer.id, reason=Reason.OLDER_THAN_TTL)
+        return is_refused
 
     def on_copy_stored(self, peer: Contact, stored: CopyStored) -> list[HeldEvent]:
         """Another member holds copies; returns of what."""
@@ -259,7 +288,7 @@ class OwedEvents:
         self._step.record(Kind.DISCHARGE, event=outcome.event, matched=held.owed_event.matched)
         self._finished[id_] = None
         self._outcomes[outcome.event] = outcome
-        until = Micros(self._step.now + self._config.undelivered_ttl_us + self._config.undelivered_ttl_margin_us)
+        until = Micros(self._step.now + self._config.remembered_us)
         self._finished_order.append((until, id_))
         self.recent.retain(held.owed_event.timed.event, held.born_us, self._step.now)
         owners = () if table is None else table.owners

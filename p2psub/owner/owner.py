@@ -32,6 +32,7 @@ from p2psub.model.messages.pubsub import (
     Publish,
     Routed,
     StoreCopy,
+    StoredEvent,
 )
 from p2psub.model.outcomes import Outcome, PublishOutcome
 from p2psub.model.places import Table
@@ -94,9 +95,9 @@ class Owner:
             step, config, arc_lease, election, permits, self.match_index, self.shards, self._dispatch, sampler
         )
 
-    def recover(self, owed_events: Iterable[OwedEvent]) -> None:
+    def recover(self, stored: Iterable[StoredEvent]) -> None:
         """Begin where our last incarnation ended: with what was durable."""
-        self.owed_events.recover(owed_events)
+        self.owed_events.recover(stored)
         self.match_index.start()
 
     def status(self) -> OwnerStatus:
@@ -138,8 +139,7 @@ class Owner:
         event = publish.timed.event
         refusal = self._refusal(peer, event)
         if refusal is not None:
-            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=refusal)
-            self._step.send(peer, Acknowledge(PublishOutcome(event.id, refused=refusal)))
+            self._refuse(peer, event, refusal)
             return
         if not self._arc_lease.serves(event.key):
             owner = self._arc_lease.owner_of(event.key)
@@ -155,8 +155,14 @@ class Owner:
             self._repeat(peer, event)
             held.is_asked = True
             self._acknowledge_if_copied(held, again=True)
+        elif self.owed_events.is_too_old(publish.timed):
+            self._refuse(peer, event, Reason.OLDER_THAN_TTL)
         elif event.id not in self.matchmaker:
             self._store_if_matched(self.matchmaker.gather(publish.timed, peer))
+
+    def _refuse(self, peer: Contact, event: Event, reason: Reason) -> None:
+        self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=reason)
+        self._step.send(peer, Acknowledge(PublishOutcome(event.id, refused=reason)))
 
     def _refusal(self, peer: Contact, event: Event) -> Reason | None:
         """Why an event is not taken from a peer: it must be its own, and of a topic that it may publish.
@@ -228,7 +234,7 @@ class Owner:
             return
         self._acknowledge_if_copied(held)
         if not held.dispatches and self._has_copies(held):
-            self._pay(held)
+            self._tend(held)
 
     def _has_copies(self, held: HeldEvent) -> bool:
         copies = self._arc_lease.required_copies(self._config.copies)
@@ -280,8 +286,7 @@ class Owner:
         for gathering in self.matchmaker.tick():
             self._store_if_matched(self.matchmaker.ask_again(gathering))
         self.owed_events.tick()
-        due = [held for held in self.owed_events.held.values() if held.due_tick <= self._step.tick or not held.owed]
-        for held in due:
+        for held in [held for held in self.owed_events.held.values() if self._is_due(held)]:
             if self._arc_lease.is_mine(held.key) and self._has_copies(held):
                 self._tend(held)
         if self._step.tick % _SPOOL_EVERY_TICKS == 0:
@@ -289,8 +294,14 @@ class Owner:
             for held, id_ in self._spool.overflow(mine):
                 self._settle(held.owed_event.id.event, ((id_, Outcome.SPOOL_FULL),))
 
+    def _is_due(self, held: HeldEvent) -> bool:
+        return held.due_tick <= self._step.tick or not held.owed or self._is_overdue(held)
+
+    def _is_overdue(self, held: HeldEvent) -> bool:
+        return self._step.now - held.born_us > self._config.undelivered_ttl_us
+
     def _tend(self, held: HeldEvent) -> None:
-        if self._step.now - held.born_us > self._config.undelivered_ttl_us:
+        if self._is_overdue(held):
             outcomes = tuple((id_, Outcome.UNREACHABLE) for id_ in held.owed)
             self._settle(held.owed_event.id.event, outcomes)
         else:

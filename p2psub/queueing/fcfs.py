@@ -6,6 +6,7 @@ from collections import deque
 
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
+from p2psub.queueing.discipline import Queued
 
 
 class FirstComeFirstServed:
@@ -14,12 +15,12 @@ class FirstComeFirstServed:
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: deque[Message] = deque()
+        self._waiting: deque[Queued] = deque()
 
     def push(self, message: Message, now: Micros) -> None:
-        self._waiting.append(message)
+        self._waiting.append(Queued(message, now))
 
-    def pop(self, now: Micros) -> Message:
+    def pop(self, now: Micros) -> Queued:
         return self._waiting.popleft()
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ from p2psub.errors import P2psubError
 from p2psub.model.changes import Change, ChangeNumber
 from p2psub.model.effects import Write
 from p2psub.model.ids import ClusterId, Contact, Epoch
-from p2psub.model.messages.pubsub import OwedEvent, OwedEventId
+from p2psub.model.messages.pubsub import OwedEventId, StoredEvent
 from p2psub.model.places import Entry, Table
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
 from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
@@ -38,7 +38,7 @@ _names: Final[dict[str, msgspec.msgpack.Decoder[Any]]] = {
 _values: Final[dict[str, msgspec.msgpack.Decoder[Any]]] = {
     DIRECTORY_NAMESPACE: msgspec.msgpack.Decoder(Entry),
     CHANGE_NAMESPACE: msgspec.msgpack.Decoder(Change),
-    OWED_EVENT_NAMESPACE: msgspec.msgpack.Decoder(OwedEvent),
+    OWED_EVENT_NAMESPACE: msgspec.msgpack.Decoder(StoredEvent),
 }
 _memberships: Final[dict[Name, msgspec.msgpack.Decoder[Any]]] = {
     ("cluster",): msgspec.msgpack.Decoder(tuple[ClusterId, Epoch]),

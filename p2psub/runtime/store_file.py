@@ -11,7 +11,7 @@ from typing import Final
 from p2psub.errors import P2psubError
 from p2psub.whole_file import sync_directory, write_whole
 
-LAYOUT: Final = 2
+LAYOUT: Final = 3
 """Version of the tables; a store with another one is refused. A new file has 0."""
 
 _WAL_BYTES_MAX: Final = 16 << 20

@@ -125,7 +125,7 @@ class Subscriber:
             return
         for missed in deliver.missed:
             self._note_missed(missed)
-        if deliver.timed.age_us > self._config.undelivered_ttl_us + self._config.undelivered_ttl_margin_us:
+        if deliver.timed.age_us > self._config.too_old_us:
             outcomes = tuple((id_, self._refuse_old(id_, event)) for id_ in deliver.subscriptions)
         else:
             outcomes = tuple((id_, self._take(peer, id_, event)) for id_ in deliver.subscriptions)
@@ -214,7 +214,7 @@ class Subscriber:
     def _remember(self, id_: SubscriptionId, event: EventId) -> None:
         pair = (id_, event)
         self._given[pair] = None
-        until = Micros(self._step.now + self._config.undelivered_ttl_us + self._config.undelivered_ttl_margin_us)
+        until = Micros(self._step.now + self._config.remembered_us)
         self._given_order.append((until, pair))
 
     def _hand_over(self, wanted: _Wanted, events: list[Event]) -> None:

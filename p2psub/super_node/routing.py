@@ -10,6 +10,7 @@ from p2psub.casts.cast import Casts
 from p2psub.model.content import DeclarationState, Guarantee
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventPayload, EventSummary, Summary
 from p2psub.model.messages.pubsub import Deliver, Delivered, Route, Routed
 from p2psub.model.outcomes import Outcome
@@ -27,6 +28,7 @@ class _Arriving:
 
     waiting: dict[NodeId, tuple[Contact, Deliver]]
     outcomes: dict[SubscriptionId, Outcome]
+    arrived_us: Micros
     arrived_tick: int
     sent_tick: int
 
@@ -79,7 +81,7 @@ class Routing:
         """Our cluster's part: hand the event to its subscribers here."""
         event = payload.timed.event
         wanted = [s for cluster, _, subs in payload.targets if cluster == self._cluster for s in subs]
-        arriving = _Arriving({}, {}, self._step.tick, self._step.tick)
+        arriving = _Arriving({}, {}, self._step.now, self._step.tick, self._step.tick)
         by_peer: dict[NodeId, list[SubscriptionId]] = {}
         for id_ in wanted:
             known = self._changes.current(id_)
@@ -126,4 +128,4 @@ class Routing:
             elif self._step.tick - arriving.sent_tick >= 2:
                 arriving.sent_tick = self._step.tick
                 for contact, deliver in arriving.waiting.values():
-                    self._step.send(contact, deliver)
+                    self._step.send(contact, deliver.aged(self._step.now - arriving.arrived_us))

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from random import Random
 from time import process_time
 
-from p2psub.config import NodeConfig
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US
 from p2psub.model.records import Record
@@ -54,7 +53,6 @@ class SeedReport:
 def run(
     scenario: Scenario,
     seed: int,
-    config: NodeConfig | None = None,
     *,
     codec_share: int = 0,
     clock_seed: int | None = None,
@@ -62,7 +60,7 @@ def run(
 ) -> SeedReport:
     """Run one seed to its end and judge it; a core that raises is a finding, like any other."""
     began = process_time()
-    stage = Stage(scenario, seed, config, codec_share=codec_share, clock_seed=clock_seed)
+    stage = Stage(scenario, seed, codec_share=codec_share, clock_seed=clock_seed)
     play = Play(stage)
     fault: Finding | None = None
     with _without_collector():

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from p2psub.config import NodeConfig
 from p2psub.errors import ConfigError
 from sims.engine.faults import KINDS
 from sims.workloads.load import Load
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 DEFAULT_FAULTS = ("crash", "partition", "loss", "duplicate", "wipe")
 FULL_SIZE = (8, 8, 200.0)
@@ -41,6 +46,8 @@ class Scenario:
     """Whether the bootstrap runs; None runs it in every other seed."""
     late_cluster: bool = False
     """The last cluster is founded in the middle of the fault window."""
+    node: NodeConfig = field(default_factory=NodeConfig)
+    """The numbers that all nodes go by."""
 
     def __post_init__(self) -> None:
         for kind in self.faults:
@@ -60,11 +67,10 @@ class Scenario:
 
 
 def read_scenario(path: Path) -> Scenario:
-    """A scenario file: TOML whose keys are the fields of `Scenario`, and of `Load` under [load]."""
+    """A scenario file: TOML whose keys are the fields of `Scenario`; those of its parts are under [load] and [node]."""
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
-        _refuse_unknown(path, told, Scenario)
-        _refuse_unknown(path, told.get("load", {}), Load)
+        _refuse_unknown(path, told, Scenario())
         return msgspec.convert(told, Scenario, strict=True)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(str(path), f"is not valid TOML: {error}; docs/simulator.md shows one") from error
@@ -76,9 +82,13 @@ def read_scenario(path: Path) -> Scenario:
         raise ConfigError(str(path), str(error)) from error
 
 
-def _refuse_unknown(path: Path, told: object, kind: type[Scenario] | type[Load]) -> None:
+def _refuse_unknown(path: Path, told: object, part: DataclassInstance) -> None:
     """A misspelt key would silently mean the default."""
-    known = {field.name for field in fields(kind)}
-    unknown = sorted(set(told) - known) if isinstance(told, dict) else []
-    if unknown:
-        raise ConfigError(str(path), f"{unknown[0]!r} is not a valid key; choose from {', '.join(sorted(known))}")
+    if not isinstance(told, dict):
+        return
+    known = {field.name: getattr(part, field.name) for field in fields(part)}
+    for key in sorted(told):
+        if key not in known:
+            raise ConfigError(str(path), f"{key!r} is not a valid key; choose from {', '.join(sorted(known))}")
+        if is_dataclass(known[key]):
+            _refuse_unknown(path, told[key], known[key])

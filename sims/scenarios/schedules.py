@@ -11,7 +11,7 @@ from random import Random
 
 from p2psub.model.circle import place_after
 from p2psub.model.effects import LeaveCommand
-from p2psub.model.ids import ClusterId, Contact, NodeId, key_of_topic
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, key_of_topic
 from p2psub.model.instants import SECOND_US
 from p2psub.model.places import Standing
 from p2psub.model.records import Kind, Record
@@ -330,6 +330,28 @@ def departures(stage: Stage, rng: Random) -> None:
     stage.world.agenda.after(rng.randrange(SECOND_US, 4 * SECOND_US), ask)
 
 
+def holder_returns_late(stage: Stage, rng: Random) -> None:
+    """Keep whoever holds, owns, published or took an event down until everybody else has forgotten it.
+
+    Struck right after the hand-over: a holder has not heard then that the event owes nothing any more.
+    """
+    forgotten_us = stage.config.pubsub.remembered_us
+    holders: dict[EventId | None, list[NodeId]] = {}
+
+    def held(_: int, record: Record) -> None:
+        holders.setdefault(record.event, []).append(record.node)
+
+    def delivered(_: int, record: Record) -> None:
+        if record.event is not None and record.event in holders and rng.random() < 0.05:
+            concerned = [*holders[record.event], record.event.node, record.node]
+            down_us = forgotten_us + rng.randrange(SECOND_US, 20 * SECOND_US)
+            _soon(stage, rng, rng.choice(concerned), wipe=False, within_us=20_000, down_us=down_us)
+
+    stage.world.trace.hook(Kind.COPY, held)
+    stage.world.trace.hook(Kind.STORE, held)
+    stage.world.trace.hook(Kind.DELIVER, delivered)
+
+
 SCHEDULES: dict[str, Schedule] = {
     schedule.__name__: schedule
     for schedule in (
@@ -353,6 +375,7 @@ SCHEDULES: dict[str, Schedule] = {
         publisher_restarts,
         subscriber_restarts,
         departures,
+        holder_returns_late,
     )
 }
 
@@ -363,7 +386,14 @@ _NEED_PARTITION = frozenset(
     {"ring_into_halves", "late_cluster_cut_off", "super_node_out_of_sight", "super_node_without_candidates"}
 )
 _BY_NAME_ONLY = frozenset(
-    {"cluster_loss", "black_out", "all_down", "all_down_some_for_good", "wipes_while_clusters_are_apart"}
+    {
+        "all_down",
+        "all_down_some_for_good",
+        "black_out",
+        "cluster_loss",
+        "holder_returns_late",
+        "wipes_while_clusters_are_apart",
+    }
 )
 """Outside the budget, or a whole campaign of their own."""
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from bootstrap.registry import RegistryCore
-from p2psub.config import NodeConfig
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import SECOND_US, Stamp
 from p2psub.model.messages import Message
@@ -41,7 +40,6 @@ class Stage:
         self,
         scenario: Scenario,
         seed: int,
-        config: NodeConfig | None = None,
         *,
         codec_share: int = 0,
         clock_seed: int | None = None,
@@ -49,7 +47,7 @@ class Stage:
     ) -> None:
         self.scenario = scenario
         self.seed = seed
-        self.config = config or NodeConfig()
+        self.config = scenario.node
         self.world = World(
             seed,
             shape_of=LinkShapes(seed, scenario.bandwidth).between,

@@ -16,6 +16,7 @@ from p2psub.traces.segments import SegmentName
 from tests.analysis.planted_trace import PlantedTrace
 from tests.analysis.traces import market
 
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All that use Spark share a process: each further one would warm up a JVM of its own, for a minute of CPU."""
     for item in items:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from p2psub.config import ClusterConfig, NodeConfig, PubSubConfig
+from p2psub.model.instants import SECOND_US, Micros
 from sims.scenarios.scenario import Scenario
 from sims.workloads.load import Load
 
@@ -203,3 +205,20 @@ APPLICATIONS_COME_AND_GO = Scenario(
     load=Load(subscriptions=24, events_per_second=10.0, churn_per_second=4.0, slow_share=0.4),
 )
 """Publishers and subscribers restart, and many channels are slow."""
+
+HOLDERS_RETURN_LATE = Scenario(
+    clusters=1,
+    members=6,
+    seconds=260.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=("holder_returns_late",),
+    load=Load(subscriptions=24, events_per_second=10.0, slow_share=0.0),
+    node=NodeConfig(
+        cluster=ClusterConfig(subscriber_lease_ticks=20),
+        pubsub=PubSubConfig(
+            undelivered_ttl_us=Micros(60 * SECOND_US), undelivered_ttl_margin_us=Micros(30 * SECOND_US)
+        ),
+    ),
+)
+"""Whoever holds an event that was just handed over is down until all others have forgotten it."""

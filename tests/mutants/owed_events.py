@@ -8,13 +8,27 @@ import pytest
 
 from p2psub.model.digests import owed_event_id
 from p2psub.model.ids import Contact, EventId, SubscriptionId
-from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, OwedEventId, StoreCopy
+from p2psub.model.messages.pubsub import (
+    CopyStored,
+    Discharged,
+    Obligation,
+    OwedEventId,
+    StoreCopy,
+    StoredEvent,
+)
 from p2psub.model.outcomes import Outcome
 from p2psub.owner import owner as owner_module
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.owed_events import HeldEvent, OwedEvents
 from p2psub.owner.owner import Owner
-from tests.mutants.hostile import DEBTS_LAST, LIGHTS_OUT, OWNERS_FALL, RINGS_PART, RINGS_PART_AND_FALL
+from tests.mutants.hostile import (
+    DEBTS_LAST,
+    HOLDERS_RETURN_LATE,
+    LIGHTS_OUT,
+    OWNERS_FALL,
+    RINGS_PART,
+    RINGS_PART_AND_FALL,
+)
 from tests.mutants.mutant import mutant
 
 
@@ -97,9 +111,9 @@ def new_owner_pays_nothing(patch: pytest.MonkeyPatch) -> None:
 def restarts_without_its_owed_events(patch: pytest.MonkeyPatch) -> None:
     """Rule: what was durable is still held after a restart. Here the disk is not read."""
 
-    def nothing(self: OwedEvents, owed_events: Iterable[OwedEvent]) -> None:
-        for owed_event in owed_events:
-            self._step.write("owed_event", owed_event.id, None)
+    def nothing(self: OwedEvents, stored: Iterable[StoredEvent]) -> None:
+        for row in stored:
+            self._step.write("owed_event", row.owed_event.id, None)
 
     patch.setattr(OwedEvents, "recover", nothing)
 
@@ -136,3 +150,14 @@ def never_tells_that_it_is_discharged(patch: pytest.MonkeyPatch) -> None:
         """The message is lost on us."""
 
     patch.setattr(OwedEvents, "on_discharged", deaf)
+
+
+@mutant("S2", on=HOLDERS_RETURN_LATE)
+def age_starts_anew_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    """Rule: what is durable grows older while its holder is down. Here it is as old as when it was written."""
+    recover = OwedEvents.recover
+
+    def rejuvenated(self: OwedEvents, stored: Iterable[StoredEvent]) -> None:
+        recover(self, [StoredEvent(self._step.wall_us, row.owed_event) for row in stored])
+
+    patch.setattr(OwedEvents, "recover", rejuvenated)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
-from p2psub.config import NodeConfig
 from p2psub.model.content import TOPIC, Draft, Filter, Operator, Predicate
 from p2psub.model.effects import Effect, Input, PublishCommand, SubscribeCommand, Transmit
 from p2psub.model.ids import NodeId
@@ -86,7 +85,7 @@ class Scene:
     def __init__(self) -> None:
         self._said: list[Said] = []
         self._began_us = 0
-        self.stage = Stage(SIZE, SEED, NodeConfig(), node=partial(Overheard, self._hear))
+        self.stage = Stage(SIZE, SEED, node=partial(Overheard, self._hear))
         assert self.stage.form(), "the overlay has not formed"
         self.run(20)
         self._names = self._name_all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -30,3 +30,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
     def weight(self) -> int:
         """Roughly the bytes it takes on a link; messages with content know better."""
         return SMALL
+
+    def aged(self, _by_us: int) -> Self:
+        """The same after so much waiting; what carries an event grows older."""
+        return self

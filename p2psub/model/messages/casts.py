@@ -72,6 +72,9 @@ class EventPayload(Message, frozen=True):
     def wants_answer(self) -> bool:
         return self.timed.event.guarantee is Guarantee.EFFECTIVELY_ONCE
 
+    def aged(self, by_us: int) -> EventPayload:
+        return EventPayload(self.timed.aged(by_us), self.targets, self.missed)
+
     def restrict(self, half: Prefix) -> EventPayload | None:
         targets = [target for target in self.targets if overlaps(half, target[1])]
         if len(targets) == len(self.targets):
@@ -113,6 +116,9 @@ class EventCast(Message, frozen=True):
     @property
     def weight(self) -> int:
         return SMALL + SMALL + self.payload.timed.weight
+
+    def aged(self, by_us: int) -> EventCast:
+        return EventCast(self.id, self.subcube, self.payload.aged(by_us), self.hops)
 
 
 CastRequest = ChangeCast | EventCast

@@ -41,6 +41,9 @@ class Publish(Message, frozen=True):
     def weight(self) -> int:
         return SMALL + self.timed.weight
 
+    def aged(self, by_us: int) -> Publish:
+        return msgspec.structs.replace(self, timed=self.timed.aged(by_us))
+
 
 class Acknowledge(Message, frozen=True):
     """Stored in `copies` places; from here on the event is the cluster's."""
@@ -82,6 +85,17 @@ class OwedEvent(msgspec.Struct, frozen=True, array_like=True):
     vector: Vector
     publisher: Contact
 
+    def aged(self, by_us: int) -> OwedEvent:
+        """The same, so much later."""
+        return msgspec.structs.replace(self, timed=self.timed.aged(by_us))
+
+
+class StoredEvent(msgspec.Struct, frozen=True, array_like=True):
+    """An owed event as a row of the store, with the instant of writing by this machine's wall clock."""
+
+    written_us: int
+    owed_event: OwedEvent
+
 
 class StoreCopy(Message, frozen=True):
     """Asks the receiver to hold these owed events: replication, hand-over and give-back alike."""
@@ -93,6 +107,9 @@ class StoreCopy(Message, frozen=True):
     @property
     def weight(self) -> int:
         return sum(2 * SMALL + owed_event.timed.weight for owed_event in self.owed_events)
+
+    def aged(self, by_us: int) -> StoreCopy:
+        return StoreCopy(self.cluster, tuple(owed_event.aged(by_us) for owed_event in self.owed_events))
 
 
 class CopyStored(Message, frozen=True):
@@ -142,6 +159,9 @@ class Route(Message, frozen=True):
     def weight(self) -> int:
         return SMALL + self.timed.weight
 
+    def aged(self, by_us: int) -> Route:
+        return msgspec.structs.replace(self, timed=self.timed.aged(by_us))
+
 
 class Routed(Message, frozen=True):
     """What the multicast achieved."""
@@ -165,6 +185,9 @@ class Deliver(Message, frozen=True):
     @property
     def weight(self) -> int:
         return SMALL + self.timed.weight
+
+    def aged(self, by_us: int) -> Deliver:
+        return msgspec.structs.replace(self, timed=self.timed.aged(by_us))
 
 
 class Delivered(Message, frozen=True):

@@ -30,7 +30,7 @@ from p2psub.model.messages.cluster import Takeover
 from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
 from p2psub.model.messages.hello import Welcome
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import Declare, OwedEvent
+from p2psub.model.messages.pubsub import Declare, OwedEvent, StoredEvent
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage, Role
@@ -158,7 +158,7 @@ def test_restarted_node_has_what_was_durable_and_nothing_else() -> None:
     disk: Disk = {
         "membership": {("cluster",): (CLUSTER, epoch(4, 9)), ("contacts",): (PEER,)},
         CHANGE_NAMESPACE: {change.number: change},
-        OWED_EVENT_NAMESPACE: {owed_event.id: owed_event},
+        OWED_EVENT_NAMESPACE: {owed_event.id: StoredEvent(0, owed_event)},
     }
     status = Machine(disk, (PEER,), incarnation=2).core.status()
     assert (status.cluster, status.epoch, status.kept) == (CLUSTER, epoch(4, 9), (event.id,))

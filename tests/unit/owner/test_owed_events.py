@@ -10,7 +10,7 @@ from p2psub.model.digests import owed_event_id
 from p2psub.model.effects import Persist, Write
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, StoreCopy
+from p2psub.model.messages.pubsub import CopyStored, Discharged, Obligation, OwedEvent, StoreCopy, StoredEvent
 from p2psub.model.places import Table
 from p2psub.model.records import Kind
 from p2psub.node.cores import Cores
@@ -117,7 +117,7 @@ def test_copy_is_stated_only_when_it_is_durable() -> None:
     assert sent(cores.step) == []
     persist = Persist(
         effects[-1].number if isinstance(effects[-1], Persist) else 0,
-        [Write(OWED_EVENT_NAMESPACE, owed_event.id, owed_event)],
+        [Write(OWED_EVENT_NAMESPACE, owed_event.id, StoredEvent(cores.step.wall_us, owed_event))],
     )
     assert effects[-1] == persist
     cores.step.keep_promises(persist.number)
@@ -292,7 +292,7 @@ def test_restarted_holder_still_holds_what_was_durable() -> None:
     """It shows it to the owner, and counts its own copy."""
     owed_event = owed_event_of()
     cores = member_at(64, TABLE)
-    cores.owner.owed_events.recover([owed_event])
+    cores.owner.owed_events.recover([StoredEvent(cores.step.wall_us, owed_event)])
     assert list(cores.owner.owed_events.held[owed_event.id].held_by) == [node_at(64)]
     tick(cores.step, cores.owner.owed_events.tick)
     assert [to for to, _ in sent_of(cores.step, StoreCopy)] == [at(32)]
@@ -356,3 +356,54 @@ def test_many_discharges_are_told_in_several_messages() -> None:
         cores.owner.owed_events.discharge(held)
     tick(cores.step, cores.owner.owed_events.tick, 2)
     assert [len(told.owed_events) for _, told in sent_of(cores.step, Discharged)] == [4_096, 904]
+
+
+TTL_US, TOO_OLD_US = CONFIG.pubsub.undelivered_ttl_us, CONFIG.pubsub.too_old_us
+
+
+@pytest.mark.parametrize(("down_us", "grown_us"), [(90_000_000, 90_000_000), (0, 0), (-90_000_000, 0)])
+def test_what_was_durable_grows_older_while_the_process_is_down(down_us: int, grown_us: int) -> None:
+    """By the machine's own wall clock; one that was set back makes nothing younger than it was."""
+    cores, owed_event = member_at(64, TABLE), owed_event_of(age_us=1_000_000)
+    cores.owner.recover([StoredEvent(cores.step.wall_us - down_us, owed_event)])
+    (held,) = cores.owner.owed_events.held.values()
+    assert cores.step.now - held.born_us == 1_000_000 + grown_us
+
+
+def test_what_has_grown_too_old_meanwhile_is_dropped_with_a_record() -> None:
+    """Others have discharged it, or given it up, and may remember neither."""
+    cores, owed_event = member_at(64, TABLE), owed_event_of()
+    cores.owner.recover([StoredEvent(cores.step.wall_us - TOO_OLD_US - 1, owed_event)])
+    assert not cores.owner.owed_events.held
+    (record,) = records_of(cores.step, Kind.DROP)
+    assert (record.event, record.reason) == (owed_event.id.event, "older_than_ttl")
+
+
+def test_where_copies_meet_the_larger_age_counts() -> None:
+    """A clock that was set back while its machine was down makes its copy young; another copy knows better."""
+    owed_event = owed_event_of(age_us=5_000_000)
+    cores = holding(64, owed_event)
+    for age_us, oldest_us in ((9_000_000, 9_000_000), (1_000_000, 9_000_000)):
+        cores.owner.on_store_copy(at(32), keep(owed_event_of(age_us=age_us)))
+        (held,) = cores.owner.owed_events.held.values()
+        assert cores.step.now - held.born_us == oldest_us
+
+
+def test_an_owner_takes_no_debt_that_it_may_have_paid_and_forgotten() -> None:
+    """The holder hears that it is discharged; a member that is not the owner holds it for its owner to judge."""
+    owner, holder, old = member_at(32, TABLE), member_at(64, TABLE), owed_event_of(age_us=TOO_OLD_US + 1)
+    for cores in (owner, holder):
+        cores.owner.on_store_copy(at(96), keep(old))
+    assert not owner.owner.owed_events.held
+    assert sent_of(owner.step, Discharged) == [(at(96), Discharged(CLUSTER, (old.id,)))]
+    assert list(holder.owner.owed_events.held) == [old.id]
+
+
+def test_an_event_is_given_up_on_time_whatever_its_owner_waits_for() -> None:
+    """Its first payment too: a new owner of an event beyond its time delivers nothing."""
+    late = owed_event_of(age_us=TTL_US + 1)
+    cores = holding(32, late, told_by=64)
+    for place in (64, 96):
+        cores.owner.on_copy_stored(at(place), kept(late))
+    assert not cores.owner.owed_events.held
+    assert {record.outcome for record in records_of(cores.step, Kind.OUTCOME)} == {"unreachable"}

@@ -334,6 +334,19 @@ def test_store_record_names_what_the_event_was_matched_against() -> None:
     assert (record.event, record.vector, record.matched) == (event.id, ((log, 3),), 1)
 
 
+def test_a_publish_that_may_have_been_paid_and_forgotten_is_refused() -> None:
+    """Unless its owner remembers it: then the publisher hears again what became of it."""
+    too_old_us = CONFIG.pubsub.too_old_us + 1
+    cores, event = owner(), event_of(TOPIC)
+    publish(cores, event, too_old_us)
+    assert sent(cores.step) == [(PUBLISHER, Acknowledge(PublishOutcome(event.id, refused=Reason.OLDER_THAN_TTL)))]
+    cores, event = stored()
+    forget(cores.step)
+    publish(cores, event, too_old_us)
+    (acknowledged,) = sent_of(cores.step, Acknowledge)
+    assert acknowledged[1].outcome.refused is None
+
+
 # Rights
 
 

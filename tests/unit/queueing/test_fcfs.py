@@ -21,11 +21,13 @@ def message(sequence: int) -> Publish:
 def test_content_leaves_in_the_order_it_came_each_once(pushes: list[bool]) -> None:
     """However pushes and pops alternate."""
     queue, pushed, popped = FirstComeFirstServed(), 0, 0
+    since_us = [Micros(now) for now, push in enumerate(pushes) if push]
     for now, push in enumerate(pushes):
         if push:
             pushed += 1
             queue.push(message(pushed), Micros(now))
         elif queue:
             popped += 1
-            assert queue.pop(Micros(now)) == message(popped)
+            left = queue.pop(Micros(now))
+            assert (left.message, left.since_us) == (message(popped), since_us[popped - 1])
         assert len(queue) == pushed - popped

@@ -30,13 +30,13 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import OwedEvent
+from p2psub.model.messages.pubsub import StoredEvent
 from p2psub.node.core import NodeCore
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
 from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
 from p2psub.runtime.namespaces import MEMBERSHIP_NAMESPACE
 from p2psub.runtime.store import Store
-from p2psub.runtime.store_file import StoreBusy, StoreDamaged, StoreError, StoreUnusable
+from p2psub.runtime.store_file import LAYOUT, StoreBusy, StoreDamaged, StoreError, StoreUnusable
 from p2psub.super_node.change_set import CHANGE_NAMESPACE
 from tests.oracles.instances import exact, instances_of
 from tests.unit.bench import ANY, CLUSTER, CONFIG, at, change_of, epoch, on_topic, subscription_of
@@ -49,7 +49,7 @@ ROWS = st.one_of(
     MEMBERSHIPS[0].map(lambda value: Write(MEMBERSHIP_NAMESPACE, ("cluster",), value)),
     MEMBERSHIPS[1].map(lambda value: Write(MEMBERSHIP_NAMESPACE, ("contacts",), value)),
     instances_of(Change).map(lambda change: Write(CHANGE_NAMESPACE, change.number, change)),
-    instances_of(OwedEvent).map(lambda owed_event: Write(OWED_EVENT_NAMESPACE, owed_event.id, owed_event)),
+    instances_of(StoredEvent).map(lambda row: Write(OWED_EVENT_NAMESPACE, row.owed_event.id, row)),
 )
 
 
@@ -424,7 +424,7 @@ def test_a_file_that_is_no_store_is_refused(path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("layout", [1, 3])
+@pytest.mark.parametrize("layout", [LAYOUT - 1, LAYOUT + 1])
 def test_another_layout_is_refused(path: Path, layout: int) -> None:
     """This p2psub does not touch what another one wrote, be it older or newer, and says what to do."""
     with closing(sqlite3.connect(path)) as connection:
