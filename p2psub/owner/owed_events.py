@@ -11,7 +11,6 @@ its class asks for it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -39,6 +38,7 @@ from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.retention import Recent
+from p2psub.parcels.remembered import Remembered
 
 OWED_EVENT_NAMESPACE: Final = "owed_event"
 _OWED_EVENTS_PER_MESSAGE: Final = 64
@@ -125,9 +125,10 @@ class OwedEvents:
         self._released: dict[NodeId, tuple[Contact, list[OwedEventId]]] = {}
         self.held: dict[OwedEventId, HeldEvent] = {}
         self._by_event: dict[EventId, dict[OwedEventId, None]] = {}
-        self._finished: dict[OwedEventId, None] = {}
-        self._finished_order: deque[tuple[Micros, OwedEventId]] = deque()
-        self._outcomes: dict[EventId, PublishOutcome] = {}
+        self._finished: Remembered[bytes] = Remembered(config.remembered_us)
+        """Owed events that were discharged, by their matches."""
+        self._outcomes: Remembered[tuple[int | None, int | None]] = Remembered(config.remembered_us)
+        """How many copies and matches the publishers of discharged events were told of."""
         self.recent = Recent(config.recent_events_max)
 
     def recover(self, stored: Iterable[StoredEvent]) -> None:
@@ -179,11 +180,12 @@ class OwedEvents:
 
     def is_known(self, id_: OwedEventId) -> bool:
         """Whether we hold an owed event, or know that it owes nothing any more."""
-        return id_ in self._finished or id_ in self.held
+        return id_ in self.held or self._finished.has(id_.event, id_.matches)
 
     def outcome_of(self, event: EventId) -> PublishOutcome | None:
         """What became of an event that owes nothing any more, while it is remembered."""
-        return self._outcomes.get(event)
+        told = self._outcomes.labels_of(event)
+        return PublishOutcome(event, *told[-1]) if told else None
 
     def record_store(self, held: HeldEvent) -> None:
         """Say in the trace, once, that we are responsible for the event, and for which changes it was matched."""
@@ -252,7 +254,7 @@ class OwedEvents:
         finished: list[OwedEventId] = []
         for owed_event in asked.owed_events if asked.cluster == self._election.cluster else ():
             held = self.held.get(owed_event.id)
-            if owed_event.id in self._finished or (held is None and self._is_too_old_to_own(peer, owed_event.timed)):
+            if held is None and (self.is_known(owed_event.id) or self._is_too_old_to_own(peer, owed_event.timed)):
                 finished.append(owed_event.id)
                 continue
             if held is None:
@@ -286,10 +288,8 @@ class OwedEvents:
         """It owes nothing any more: remember that, retain the event if its class asks for it, let all holders go."""
         id_, table, outcome = held.owed_event.id, self._arc_lease.table, held.outcome
         self._step.record(Kind.DISCHARGE, event=outcome.event, matched=held.owed_event.matched)
-        self._finished[id_] = None
-        self._outcomes[outcome.event] = outcome
-        until = Micros(self._step.now + self._config.remembered_us)
-        self._finished_order.append((until, id_))
+        self._finished.note(id_.event, id_.matches, self._step.now)
+        self._outcomes.note(id_.event, (outcome.copies, outcome.matched), self._step.now)
         self.recent.retain(held.owed_event.timed.event, held.born_us, self._step.now)
         owners = () if table is None else table.owners
         holders = [] if table is None else table.holders_of(held.key, self._holders)
@@ -337,10 +337,8 @@ class OwedEvents:
                 asks.setdefault(contact.id, (contact, []))[1].append(held)
         for contact, several in asks.values():
             self._ask(contact, several)
-        while self._finished_order and self._finished_order[0][0] <= self._step.now:
-            _, forgotten = self._finished_order.popleft()
-            self._finished.pop(forgotten, None)
-            self._outcomes.pop(forgotten.event, None)
+        self._finished.forget(self._step.now)
+        self._outcomes.forget(self._step.now)
 
     def _tell_discharged(self) -> None:
         cluster = self._election.cluster

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
 from p2psub.admission.declarations import Declarations, Declared
@@ -10,14 +9,14 @@ from p2psub.config import PubSubConfig
 from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
-from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
-from p2psub.model.instants import Micros
+from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.messages.pubsub import Deliver, Delivered, ParcelToSubscriber, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
+from p2psub.parcels.remembered import Remembered
 from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.shipment import Shipment
@@ -65,8 +64,7 @@ class Subscriber:
         self._sealer = sealer
         self._sampler = sampler
         self._wanted: dict[SubscriptionId, _Wanted] = {}
-        self._given: dict[tuple[SubscriptionId, EventId], None] = {}
-        self._given_order: deque[tuple[Micros, tuple[SubscriptionId, EventId]]] = deque()
+        self._given: Remembered[SubscriptionId] = Remembered(config.remembered_us)
         self._windows = ReplayWindows(step)
 
     def status(self) -> SubscriberStatus:
@@ -151,7 +149,7 @@ class Subscriber:
         if wanted is None:
             self._step.record(Kind.DROP, event=event.id, subscription=id_, reason=Reason.ENDED)
             return Outcome.ENDED
-        if (id_, event.id) in self._given:
+        if self._given.has(event.id, id_):
             self._step.record(
                 Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason=Reason.DELIVERED_BEFORE
             )
@@ -161,7 +159,7 @@ class Subscriber:
             return Outcome.UNSUBSCRIBED
         if wanted.window - len(wanted.held_back) <= 0:
             return self._refuse_full(wanted, event)
-        self._remember(id_, event.id)
+        self._given.note(event.id, id_, self._step.now)
         if wanted.declared.status is None:
             wanted.held_back.append(event)
         else:
@@ -211,12 +209,6 @@ class Subscriber:
             )
         return Outcome.DEFERRED
 
-    def _remember(self, id_: SubscriptionId, event: EventId) -> None:
-        pair = (id_, event)
-        self._given[pair] = None
-        until = Micros(self._step.now + self._config.remembered_us)
-        self._given_order.append((until, pair))
-
     def _hand_over(self, wanted: _Wanted, events: list[Event]) -> None:
         id_ = wanted.declared.record.id
         self._tell_gap(wanted)
@@ -243,5 +235,4 @@ class Subscriber:
         """Forget what has ended everywhere, and what is older than any live copy."""
         for id_ in [id_ for id_, wanted in self._wanted.items() if wanted.declared.is_over]:
             del self._wanted[id_]
-        while self._given_order and self._given_order[0][0] <= self._step.now:
-            self._given.pop(self._given_order.popleft()[1], None)
+        self._given.forget(self._step.now)

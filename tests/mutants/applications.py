@@ -6,8 +6,11 @@ import pytest
 
 from p2psub.model.content import Event
 from p2psub.model.ids import CastId, Contact, EventId, SubscriptionId
+from p2psub.model.instants import Micros
 from p2psub.model.outcomes import Outcome
+from p2psub.parcels.remembered import Remembered
 from p2psub.publisher.publisher import Publisher, _Waiting
+from p2psub.subscriber import subscriber as subscriber_module
 from p2psub.subscriber.subscriber import Subscriber
 from p2psub.super_node.routing import Routing, _Arriving
 from tests.mutants.hostile import APPLICATIONS_COME_AND_GO, OWNERS_FALL
@@ -17,7 +20,14 @@ from tests.mutants.mutant import mutant
 @mutant("S2", on=OWNERS_FALL)
 def remembers_nothing_handed_over(patch: pytest.MonkeyPatch) -> None:
     """Rule: receivers remember event ids for the undelivered TTL. Here every copy is new."""
-    patch.setattr(Subscriber, "_remember", lambda self, id_, event: None)
+
+    class Forgetful(Remembered[SubscriptionId]):
+        """Notes nothing."""
+
+        def note(self, event: EventId, label: SubscriptionId, now: Micros) -> None:
+            """Forgotten at once."""
+
+    patch.setattr(subscriber_module, "Remembered", Forgetful)
 
 
 @mutant("bound:outbox", on=OWNERS_FALL)
