@@ -197,6 +197,9 @@ class NodeCore:
         return step.close()
 
     def _hear(self, received: Received) -> None:
+        if self.has_left:
+            # What it took in now would go with it.
+            return
         peer, handlers = received.peer, self._handlers
         self._step.clock.hear(received.stamp)
         self._cores.liveness.heard(peer.id)
@@ -249,8 +252,10 @@ class NodeCore:
             self._cores.subscriber.consumed(command)
 
     def _tick(self) -> None:
-        """Half a heartbeat: everything periodic rides on it."""
+        """Half a heartbeat: everything periodic rides on it, as long as we have not left."""
         cores = self._cores
+        if self.has_left:
+            return
         self._step.tick += 1
         self._step.effects.append(SetTimer(Micros(self._step.now + self._config.tick_us)))
         self._roles.watch()

@@ -33,13 +33,13 @@ class Membership:
         self._is_agreed = False
 
     @property
-    def may_lead(self) -> bool:
+    def may_found(self) -> bool:
         """Whether we have the right to lead, and do not leave."""
         return self._has_right_to_lead and not self._life.is_leaving
 
     def measured(self, score: float) -> None:
         """Our score has changed; whether we may lead at all has not."""
-        if self.may_lead:
+        if self._has_right_to_lead:
             self._score = max(0.0, score)
 
     # Following
@@ -57,7 +57,7 @@ class Membership:
             incarnation=self._step.incarnation,
             epoch=self._election.epoch,
             score=self._score,
-            in_ring=cores.ring.is_joined and not self._life.is_leaving,
+            in_ring=cores.ring.is_joined,
             sent_us=self._step.now,
             table=cores.owner.match_index.obeyed,
             lacks_index=cores.owner.match_index.is_lacking,
@@ -216,11 +216,14 @@ class Membership:
 
     def is_my_turn(self) -> bool:
         """Count one tick of a vacancy; True when it is ours to take over."""
-        if not self._election.is_vacant or not self.may_lead:
+        if not self._election.is_vacant or not self._has_right_to_lead:
             return False
         # Out of the ring we cannot know what the others decided, so we wait as long as a node that hears no other;
         # unless all the others are as we are.
         cores, known = self._cores, self._cores.known_members()
+        if self._life.is_leaving:
+            # Others lead if they can: we come last, unless our super-node named us, for want of others.
+            known.sort(key=lambda contact: contact.id == self._step.me.id)
         if cores.ring.is_joined:
             return self._election.is_my_turn(known, cores.liveness.hears_anybody())
         is_agreed, table = cores.cold_start.is_agreed, cores.cold_start.table

@@ -116,7 +116,7 @@ class Term:
         self._office = office
         self.id = log
         self.last = beginning.last
-        self.roster = Roster(step, config.cluster, beginning.known, beginning.seen_min)
+        self.roster = Roster(step, config.cluster, config.pubsub.copies, beginning.known, beginning.seen_min)
         self.grants = TableGrants(
             step,
             config.cluster,
@@ -196,8 +196,6 @@ class Term:
                     self.verdicts.end(record, peer)
             self.confirmations.forget(peer.id)
             self.log.forget(peer.id)
-        if heartbeat.leaving and self.grants.has_released(peer.id, heartbeat.table):
-            self.roster.discount(peer.id)
         if heartbeat.lacks_index:
             self.grants.forget_index(peer.id)
         self.leases.heard(peer, heartbeat.incarnation)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from random import Random
 
 from p2psub.model.circle import place_after
-from p2psub.model.effects import LeaveCommand
 from p2psub.model.ids import ClusterId, Contact, NodeId, key_of_topic
 from p2psub.model.instants import SECOND_US
 from p2psub.model.places import Standing
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage
+from sims.engine.faults import Departure
 from sims.engine.host import Host
 from sims.engine.placement import cluster_named
 from sims.engine.world import status_of
@@ -25,6 +25,9 @@ from sims.workloads.market import TOPICS
 Schedule = Callable[[Stage, Random], None]
 
 SOON_US = 100_000
+LOOK_US = 10_000
+LEAVE_US = 10 * SECOND_US
+"""A driver waits as long for a peer to leave (p2psub/runtime/host.py)."""
 
 
 def owner_after_acknowledgement(stage: Stage, rng: Random) -> None:
@@ -307,25 +310,24 @@ def subscriber_restarts(stage: Stage, rng: Random) -> None:
 
 
 def departures(stage: Stage, rng: Random) -> None:
-    """Peers leave gracefully and are wiped as soon as they say that they have left."""
+    """Peers leave gracefully and are wiped as soon as they say that they have left; they are ended if they cannot."""
 
     def ask() -> None:
         hosts = [host for host in stage.saboteur.peers() if stage.saboteur.may_strike([host])]
         if hosts:
             host = rng.choice(hosts)
-            stage.world.command(host, LeaveCommand())
-            stage.world.agenda.after(SOON_US, wait, host, host.incarnation)
-        if stage.saboteur.is_open:
+            stage.world.agenda.after(LOOK_US, wait, host, host.incarnation, stage.saboteur.ask_to_leave(host))
+        if stage.world.now + LEAVE_US < stage.saboteur.ends_us:
             stage.world.agenda.after(rng.randrange(2 * SECOND_US, 6 * SECOND_US), ask)
 
-    def wait(host: Host, incarnation: int) -> None:
+    def wait(host: Host, incarnation: int, departure: Departure) -> None:
         said = status_of(host)
-        if said is None or host.incarnation != incarnation or not stage.saboteur.is_open:
-            return
-        if said.stage is LifeStage.LEFT:
-            stage.saboteur.retire(host)
-        else:
-            stage.world.agenda.after(SOON_US, wait, host, incarnation)
+        if said is None or host.incarnation != incarnation:
+            departure.ended_us = stage.world.now
+        elif said.stage is LifeStage.LEFT:
+            stage.saboteur.retire(host, departure)
+        elif stage.world.now < departure.asked_us + LEAVE_US or not stage.saboteur.strike(host):
+            stage.world.agenda.after(LOOK_US, wait, host, incarnation, departure)
 
     stage.world.agenda.after(rng.randrange(SECOND_US, 4 * SECOND_US), ask)
 

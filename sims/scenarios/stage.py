@@ -90,7 +90,7 @@ class Stage:
         host = self.world.network.host_of(record.node)
         if host is not None and host.cluster is not None:
             span_us = BUDGET_WINDOW_HEARTBEATS * self.config.heartbeat_us
-            self.world.agenda.after(span_us, self.budget.enrol, host.cluster, host.index)
+            self.world.agenda.after(span_us, self.budget.enrol, host.cluster, host.index, self.world.now)
 
     def start(self, host: Host) -> None:
         """Start a peer with what an operator would give it: the bootstrap and a few running peers."""

@@ -8,7 +8,7 @@ from tests.unit.bench import CONFIG, at, node_at, report_of, step_at
 
 def roster_of(*places: int, scores: dict[int, float] | None = None) -> Roster:
     """A roster of the node at 100 whose members have reported, ranked once."""
-    roster = Roster(step_at(100), CONFIG.cluster)
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies)
     for place in places:
         roster.note(*report_of(place, score=(scores or {}).get(place, 1.0)))
     rank(roster)
@@ -24,7 +24,7 @@ def rank(roster: Roster) -> None:
 
 def test_member_is_new_when_it_first_reports_and_in_every_new_incarnation() -> None:
     """Only then must what it had be forgotten."""
-    roster = Roster(step_at(100), CONFIG.cluster)
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies)
     incarnations = (1, 1, 2, 2)
     assert [roster.note(*report_of(5, incarnation=n)) for n in incarnations] == [True, False, True, False]
 
@@ -102,7 +102,7 @@ def test_members_count_as_seen_for_a_while_and_not_for_ever() -> None:
 
 def test_new_term_counts_those_it_knew_of_as_seen() -> None:
     """They may be on the other side of a cut; nobody is a member before it reports."""
-    roster = Roster(step_at(100), CONFIG.cluster, [at(1), at(2), at(3), at(100)])
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(1), at(2), at(3), at(100)])
     assert roster.seen == 4
     assert roster.owners() == [at(100)]
 
@@ -132,7 +132,7 @@ def test_member_that_left_is_not_counted_on() -> None:
 
 def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
     """Not while they may not have heard of its term yet, and not if there is nobody to hear."""
-    roster = Roster(step_at(100), CONFIG.cluster, [at(20), at(100)])
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)])
     heard = []
     for _ in range(10):
         roster._step.tick += 1
