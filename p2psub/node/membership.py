@@ -222,8 +222,8 @@ class Membership:
         # unless all the others are as we are.
         cores, known = self._cores, self._cores.known_members()
         if self._life.is_leaving:
-            # Others lead if they can: we come last, unless our super-node named us, for want of others.
-            known.sort(key=lambda contact: contact.id == self._step.me.id)
+            # We come after all others, unless our super-node has named us for want of others.
+            known = [contact for contact in known if contact.id != self._step.me.id]
         if cores.ring.is_joined:
             return self._election.is_my_turn(known, cores.liveness.hears_anybody())
         is_agreed, table = cores.cold_start.is_agreed, cores.cold_start.table
