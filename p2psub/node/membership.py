@@ -235,11 +235,12 @@ class Membership:
         return self._election.is_my_turn([*owners, *known], is_agreed)
 
     def take_over(self) -> None:
-        """The succession is ours. An in-sync candidate has everything; any other member must be filled first."""
+        """The succession is ours. An in-sync candidate has everything, unless it waited long; others are filled first."""
         cluster = self._election.cluster
         assert cluster is not None
         is_alone = len(self._cores.known_members()) == 1 and len(self._cores.directory.present()) <= 1
         # Without a table we have forgotten, or never learnt, how many we were: the bar for copies must not fall.
         has_forgotten = self._cores.arc_lease.table is None and not is_alone and not self._leadership.is_cold_start
         seen_min = 2 * self._cores.config.pubsub.copies if has_forgotten else 1
-        self._leadership.take_over(cluster, self._is_in_sync or is_alone, seen_min)
+        is_complete = self._is_in_sync and not self._election.is_overdue
+        self._leadership.take_over(cluster, is_complete or is_alone, seen_min)

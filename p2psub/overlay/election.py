@@ -21,6 +21,12 @@ NO_EPOCH: Final = Epoch(0, NodeId(Place(bytes(ID_BYTES))), 0)
 _ALONE_PATIENCE_TICKS: Final = 60
 """A node that hears no other was probably cut off; it waits this much longer before it leads alone."""
 
+IN_SYNC_TICKS: Final = 16
+"""A candidate counts as in sync so long after it lost its super-node: the bound on a failover, eight heartbeats.
+
+Later the super-node may live beyond a cut, and have called stable what we never heard of.
+"""
+
 
 class Election:
     """One member's opinion on which node is its super-node."""
@@ -95,6 +101,11 @@ class Election:
     def is_vacant(self) -> bool:
         """Whether the cluster, as far as we know, has no super-node."""
         return self.cluster is not None and self.super_node is None
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether our super-node would have been replaced long ago if it were dead: others may go on without us."""
+        return self._vacant_ticks is not None and self._vacant_ticks > IN_SYNC_TICKS
 
     def begin_succession(self) -> None:
         """All members that could know of a super-node say that there is none: the succession begins here."""
