@@ -133,7 +133,7 @@ class Leadership:
             # The candidates may not have heard yet that they are in sync.
             self._step.send(member.contact, self._ack(term, member.contact, member.heartbeat))
             self._step.send(member.contact, word)
-        election.candidates = term.in_sync_candidates()
+        election.name(term.in_sync_candidates())
         self._end(Happening.DEPOSED)
         election.abdicate()
 

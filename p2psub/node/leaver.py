@@ -59,4 +59,4 @@ class Leaver:
             self._cores.ring.forget(peer.id)
             self._cores.ring.remembered.pop(peer.id, None)
             if self._cores.office.term is not None:
-                self._cores.office.term.roster.dismiss(peer.id)
+                self._cores.office.term.dismiss(peer)

@@ -91,7 +91,7 @@ class Membership:
         self.follow(ack.cluster, ack.epoch, peer)
         if ack.epoch != election.epoch or ack.cluster != election.cluster or election.is_super_node:
             return
-        election.candidates = ack.candidates
+        election.name(ack.candidates)
         cores.cube.learn(ack.directory)
         was_joined = cores.ring.is_joined
         self._take_ring_lists(peer, ack)
@@ -106,6 +106,8 @@ class Membership:
                 cores.arc_lease.adopt(ack.table)
             else:
                 cores.adopt_table(ack.table)
+        if ack.table_version is not None:
+            cores.office.be_succeeded()
         if ack.table_version is not None and ack.table_version == cores.arc_lease.version:
             cores.arc_lease.renew(ack.sent_us, ack.applied, ack.seen)
 
@@ -235,12 +237,12 @@ class Membership:
         return self._election.is_my_turn([*owners, *known], is_agreed)
 
     def take_over(self) -> None:
-        """The succession is ours. An in-sync candidate has everything, unless it waited long; others are filled first."""
+        """The succession is ours. An in-sync candidate has everything; any other member must be filled first."""
         cluster = self._election.cluster
         assert cluster is not None
         is_alone = len(self._cores.known_members()) == 1 and len(self._cores.directory.present()) <= 1
         # Without a table we have forgotten, or never learnt, how many we were: the bar for copies must not fall.
         has_forgotten = self._cores.arc_lease.table is None and not is_alone and not self._leadership.is_cold_start
         seen_min = 2 * self._cores.config.pubsub.copies if has_forgotten else 1
-        is_complete = self._is_in_sync and not self._election.is_overdue
+        is_complete = self._is_in_sync and self._election.is_fresh
         self._leadership.take_over(cluster, is_complete or is_alone, seen_min)

@@ -21,12 +21,6 @@ NO_EPOCH: Final = Epoch(0, NodeId(Place(bytes(ID_BYTES))), 0)
 _ALONE_PATIENCE_TICKS: Final = 60
 """A node that hears no other was probably cut off; it waits this much longer before it leads alone."""
 
-IN_SYNC_TICKS: Final = 16
-"""A candidate counts as in sync so long after it lost its super-node: the bound on a failover, eight heartbeats.
-
-Later the super-node may live beyond a cut, and have called stable what we never heard of.
-"""
-
 
 class Election:
     """One member's opinion on which node is its super-node."""
@@ -40,6 +34,7 @@ class Election:
         self.epoch = NO_EPOCH
         self.super_node: Contact | None = None
         self.candidates: tuple[Contact, ...] = ()
+        self._named_tick = 0
         self._vacant_ticks: int | None = None
 
     @property
@@ -102,10 +97,17 @@ class Election:
         """Whether the cluster, as far as we know, has no super-node."""
         return self.cluster is not None and self.super_node is None
 
+    def name(self, candidates: tuple[Contact, ...]) -> None:
+        """Our super-node's word: these are its in-sync candidates."""
+        self.candidates, self._named_tick = candidates, self._step.tick
+
     @property
-    def is_overdue(self) -> bool:
-        """Whether our super-node would have been replaced long ago if it were dead: others may go on without us."""
-        return self._vacant_ticks is not None and self._vacant_ticks > IN_SYNC_TICKS
+    def is_fresh(self) -> bool:
+        """Whether the candidates are still in sync: without word for longer than a lease, a cut may be between us.
+
+        Beyond it our super-node may go on, and call stable what its candidates on this side never heard of.
+        """
+        return self._step.tick - self._named_tick <= self._config.lease_ticks
 
     def begin_succession(self) -> None:
         """All members that could know of a super-node say that there is none: the succession begins here."""

@@ -170,6 +170,17 @@ SMALL_RINGS = Scenario(
 )
 """Rings too small for a whole successor list."""
 
+SMALL_RINGS_LEAVE = Scenario(
+    clusters=2,
+    members=3,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=("crash",),
+    schedules=("departures",),
+    load=Load(subscriptions=24, events_per_second=10.0, slow_share=0.4),
+)
+"""Several members of a small ring leave at once, and others fall meanwhile."""
+
 CUBE_UNDER_FIRE = Scenario(
     clusters=4,
     members=4,

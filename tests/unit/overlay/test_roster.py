@@ -145,3 +145,60 @@ def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
     dropped = roster.hears_no_member
     roster.dismiss(node_at(20))
     assert (reporting, dropped, roster.hears_no_member) == (False, True, False)
+
+
+def test_leavers_hold_no_keys_and_no_copy_is_expected_of_them() -> None:
+    """As long as those that stay are enough for the copies that the budget asks for."""
+    roster = roster_of(20, 30, 40, 50)
+    roster.note(*report_of(20, leaving=True))
+    roster.note(*report_of(50, leaving=True))
+    assert roster.owners() == [at(30), at(40), at(100)]
+    assert roster.seen == 3
+
+
+def test_leavers_hold_keys_while_the_others_are_too_few() -> None:
+    """Of three that leave at once one goes first: the other two may not, for one of three may fail any time."""
+    roster = roster_of(20, 30)
+    roster.note(*report_of(20, leaving=True))
+    roster.note(*report_of(30, leaving=True))
+    assert (roster.owners(), roster.seen) == ([at(20), at(100)], 2)
+    roster.dismiss(node_at(30))
+    assert (roster.owners(), roster.seen) == ([at(100)], 1)
+
+
+def test_leaver_that_dies_counts_as_seen_again() -> None:
+    """It has not given away what it held."""
+    roster = roster_of(20, 30)
+    roster.note(*report_of(20, leaving=True))
+    assert roster.seen == 2
+    roster.drop(node_at(20))
+    assert roster.seen == 3
+
+
+def test_leavers_are_the_last_candidates() -> None:
+    """They lead only if no other can, however capable they are."""
+    roster = roster_of(20, 30, scores={20: 9.0, 30: 1.0})
+    roster.note(*report_of(20, score=9.0, leaving=True))
+    rank(roster)
+    assert roster.candidates == [at(30), at(20)]
+
+
+def test_member_that_was_known_from_the_beginning_takes_its_count_with_it() -> None:
+    """A newcomer was not among those that a new super-node must assume."""
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)], seen_min=4)
+    roster.note(*report_of(30))
+    roster.dismiss(node_at(30))
+    assert roster.seen == 4
+    roster.dismiss(node_at(20))
+    assert roster.seen == 3
+
+
+def test_super_node_is_the_last_when_nobody_else_is_seen_or_heard() -> None:
+    """Not while members may not have heard of its term yet."""
+    assert Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(100)]).is_last
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)])
+    assert not roster.is_last
+    roster._step.tick += 9
+    assert roster.is_last
+    roster.note(*report_of(20, leaving=True))
+    assert not roster.is_last
