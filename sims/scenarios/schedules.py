@@ -15,7 +15,6 @@ from p2psub.model.instants import SECOND_US
 from p2psub.model.places import Standing
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage
-from sims.engine.faults import Departure
 from sims.engine.host import Host
 from sims.engine.placement import cluster_named
 from sims.engine.world import status_of
@@ -315,21 +314,44 @@ def departures(stage: Stage, rng: Random) -> None:
     def ask() -> None:
         hosts = [host for host in stage.saboteur.peers() if stage.saboteur.may_strike([host])]
         if hosts:
-            host = rng.choice(hosts)
-            stage.world.agenda.after(LOOK_US, wait, host, host.incarnation, stage.saboteur.ask_to_leave(host))
+            _leave(stage, rng.choice(hosts))
         if stage.world.now + LEAVE_US < stage.saboteur.ends_us:
             stage.world.agenda.after(rng.randrange(2 * SECOND_US, 6 * SECOND_US), ask)
 
-    def wait(host: Host, incarnation: int, departure: Departure) -> None:
+    stage.world.agenda.after(rng.randrange(SECOND_US, 4 * SECOND_US), ask)
+
+
+def all_but_one_leave(stage: Stage, rng: Random) -> None:
+    """All members of a ring but one leave at once, and that one falls meanwhile."""
+
+    def ask() -> None:
+        ring = stage.saboteur.peers(cluster_named(rng.randrange(stage.scenario.clusters)))
+        if ring and stage.saboteur.may_strike(ring[:1]):
+            staying = rng.choice(ring)
+            for host in ring:
+                if host is not staying:
+                    _leave(stage, host)
+            _soon(stage, rng, staying.id, wipe="wipe" in stage.scenario.faults, within_us=2 * SECOND_US)
+        if stage.world.now + LEAVE_US < stage.saboteur.ends_us:
+            stage.world.agenda.after(rng.randrange(6 * SECOND_US, 12 * SECOND_US), ask)
+
+    stage.world.agenda.after(rng.randrange(SECOND_US, 4 * SECOND_US), ask)
+
+
+def _leave(stage: Stage, host: Host) -> None:
+    """Ask a peer to leave, wipe it as soon as it has left, and end it if it cannot leave in time."""
+    departure, incarnation = stage.saboteur.ask_to_leave(host), host.incarnation
+
+    def wait() -> None:
         said = status_of(host)
         if said is None or host.incarnation != incarnation:
             departure.ended_us = stage.world.now
         elif said.stage is LifeStage.LEFT:
             stage.saboteur.retire(host, departure)
         elif stage.world.now < departure.asked_us + LEAVE_US or not stage.saboteur.strike(host):
-            stage.world.agenda.after(LOOK_US, wait, host, incarnation, departure)
+            stage.world.agenda.after(LOOK_US, wait)
 
-    stage.world.agenda.after(rng.randrange(SECOND_US, 4 * SECOND_US), ask)
+    stage.world.agenda.after(LOOK_US, wait)
 
 
 SCHEDULES: dict[str, Schedule] = {
@@ -355,6 +377,7 @@ SCHEDULES: dict[str, Schedule] = {
         publisher_restarts,
         subscriber_restarts,
         departures,
+        all_but_one_leave,
     )
 }
 
@@ -365,7 +388,14 @@ _NEED_PARTITION = frozenset(
     {"ring_into_halves", "late_cluster_cut_off", "super_node_out_of_sight", "super_node_without_candidates"}
 )
 _BY_NAME_ONLY = frozenset(
-    {"cluster_loss", "black_out", "all_down", "all_down_some_for_good", "wipes_while_clusters_are_apart"}
+    {
+        "all_but_one_leave",
+        "all_down",
+        "all_down_some_for_good",
+        "black_out",
+        "cluster_loss",
+        "wipes_while_clusters_are_apart",
+    }
 )
 """Outside the budget, or a whole campaign of their own."""
 

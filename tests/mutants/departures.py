@@ -9,7 +9,7 @@ from p2psub.node.leaver import Leaver
 from p2psub.node.life_cycle import Happening
 from p2psub.node.membership import Membership
 from p2psub.overlay.roster import Roster
-from tests.mutants.hostile import SMALL_RINGS_LEAVE
+from tests.mutants.hostile import SMALL_RINGS_LEAVE, SMALL_RINGS_LEAVE_APART
 from tests.mutants.mutant import mutant
 
 
@@ -19,7 +19,7 @@ def all_leavers_give_up_their_keys_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Roster, "_kept", lambda self: [])
 
 
-@mutant("S1", "conservation", on=SMALL_RINGS_LEAVE)
+@mutant("S1", "conservation", on=SMALL_RINGS_LEAVE_APART, first=7)
 def last_super_node_goes_with_what_it_holds(patch: pytest.MonkeyPatch) -> None:
     """Rule: the last member waits until it holds nothing. Here it goes as soon as no member is there that stays."""
     leave_if_free = Leaver.leave_if_free
@@ -37,7 +37,7 @@ def last_super_node_goes_with_what_it_holds(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Leaver, "leave_if_free", hasty)
 
 
-@mutant("S1", "bound:failover", "bound:discharge", "bound:outbox", on=SMALL_RINGS_LEAVE)
+@mutant("bound:failover", on=SMALL_RINGS_LEAVE)
 def leavers_never_lead(patch: pytest.MonkeyPatch) -> None:
     """Rule: leavers lead if no other can. Here a ring whose other members are down has no super-node."""
     is_my_turn = Membership.is_my_turn

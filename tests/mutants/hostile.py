@@ -175,11 +175,24 @@ SMALL_RINGS_LEAVE = Scenario(
     members=3,
     seconds=130.0,
     quiet_seconds=62.0,
-    faults=("crash",),
-    schedules=("departures",),
+    faults=(),
+    schedules=("all_but_one_leave",),
     load=Load(subscriptions=24, events_per_second=10.0, slow_share=0.4),
 )
-"""Several members of a small ring leave at once, and others fall meanwhile."""
+"""Two of three members leave at once, and the third falls meanwhile."""
+SMALL_RINGS_LEAVE_APART = replace(SMALL_RINGS_LEAVE, clusters=3, faults=("partition",))
+"""The same, while what they owe cannot be delivered."""
+
+LONE_RING_IN_PIECES = Scenario(
+    clusters=1,
+    members=8,
+    seconds=160.0,
+    quiet_seconds=62.0,
+    faults=("crash", "partition"),
+    schedules=(),
+    load=Load(subscriptions=32, events_per_second=10.0, churn_per_second=4.0),
+)
+"""Cuts of every kind through one ring, which no other cluster can tell what it missed."""
 
 CUBE_UNDER_FIRE = Scenario(
     clusters=4,
