@@ -111,7 +111,7 @@ class Roster:
     @property
     def is_last(self) -> bool:
         """Whether we are the only member, as far as we can know."""
-        return self.seen == 1 and not self.members or self.hears_no_member
+        return not self.members and (self.seen == 1 or self.hears_no_member)
 
     def staying(self) -> list[Contact]:
         """The members that do not leave."""

@@ -101,7 +101,12 @@ class TableGrants:
         self._older = [(table, until) for table, until in self._older if now < until]
         standing = self._next.table if self._next is not None else self.table
         owners = tuple(self.roster.owners())
-        if standing is None or standing.owners != owners or standing.seen != self.roster.seen or self._has_stranger(owners):
+        if (
+            standing is None
+            or standing.owners != owners
+            or standing.seen != self.roster.seen
+            or self._has_stranger(owners)
+        ):
             self._begin(owners)
         if self._next is not None and self.step.tick - self._next.sent_tick >= _RESEND_TICKS:
             self._transfer()
