@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sims.engine.faults import KINDS
 from sims.scenarios.scenario import Scenario
 from sims.workloads.load import Load
 
@@ -193,6 +194,8 @@ LONE_RING_IN_PIECES = Scenario(
     load=Load(subscriptions=32, events_per_second=10.0, churn_per_second=4.0),
 )
 """Cuts of every kind through one ring, which no other cluster can tell what it missed."""
+LONE_RING_UNDER_FIRE = Scenario(clusters=1, members=8, seconds=200.0, faults=KINDS, schedules=())
+"""All faults on one ring: its terms end so soon that former super-nodes fill new ones."""
 
 CUBE_UNDER_FIRE = Scenario(
     clusters=4,
