@@ -185,6 +185,9 @@ class NodeCore:
             step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
+            if self.has_left and not isinstance(input_, LinkUp | LinkReady | LinkLost | Stored):
+                # What a node that has left took in would go with it.
+                continue
             if isinstance(input_, Received):
                 self._hear(input_)
             else:
@@ -197,9 +200,6 @@ class NodeCore:
         return step.close()
 
     def _hear(self, received: Received) -> None:
-        if self.has_left:
-            # What it took in now would go with it.
-            return
         peer, handlers = received.peer, self._handlers
         self._step.clock.hear(received.stamp)
         self._cores.liveness.heard(peer.id)
@@ -252,10 +252,8 @@ class NodeCore:
             self._cores.subscriber.consumed(command)
 
     def _tick(self) -> None:
-        """Half a heartbeat: everything periodic rides on it, as long as we have not left."""
+        """Half a heartbeat: everything periodic rides on it."""
         cores = self._cores
-        if self.has_left:
-            return
         self._step.tick += 1
         self._step.effects.append(SetTimer(Micros(self._step.now + self._config.tick_us)))
         self._roles.watch()

@@ -1,4 +1,8 @@
-"""Leaving gracefully: a node gives away its term, its keys and its events, and then tells its members that it goes."""
+"""Leaving gracefully: a node gives away its term, its keys and its events, and then tells its members that it goes.
+
+Its super-node decides when it may give its keys away (`Roster.owners`): never more members go at once than those that
+stay can answer for. What was acknowledged is not lost by leaving, however many leave.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ class Leaver:
         self._leadership = leadership
 
     def leave(self) -> None:
-        """Take no more keys, lead no more, and go once everything we hold is held by others."""
+        """Give keys and term to those that stay, and go once everything we hold is held by others."""
         self._life.note(Happening.ASKED_TO_LEAVE)
         election = self._cores.election
         if election.super_node is not None and not election.is_super_node:
