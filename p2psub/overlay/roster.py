@@ -129,7 +129,7 @@ class Roster:
         return [m.contact for m in members if m.heartbeat.in_ring and not m.heartbeat.leaving]
 
     def _kept(self) -> list[Contact]:
-        """The leavers that hold keys on: one member more than the budget lets fail must have them (docs/promises.md)."""
+        """The leavers that hold keys on: one member more than the budget lets fail must do so (docs/promises.md)."""
         leaving = [m.contact for m in self.members.values() if m.heartbeat.in_ring and m.heartbeat.leaving]
         owners_min = min(self._copies, (self._all_seen + 1) // 2)
         lacking = max(0, owners_min - 1 - len(self._staying_in_ring())) if leaving else 0
