@@ -51,7 +51,7 @@ class Membership:
 
     def send_heartbeat(self, super_node: Contact, cluster: ClusterId | None = None) -> None:
         """Tell a super-node that we are there, and what we have; `cluster` if we are not in it yet."""
-        cores = self._cores
+        cores, table = self._cores, self._cores.arc_lease.table
         heartbeat = Heartbeat(
             cluster=cluster or self._election.cluster or ClusterId(""),
             incarnation=self._step.incarnation,
@@ -64,6 +64,7 @@ class Membership:
             applied=cores.arc_lease.claims_digest,
             directory=cores.directory.digest,
             leaving=self._life.is_leaving,
+            met=table.owners if table is not None and table.version.epoch != self._election.epoch else (),
         )
         self._step.send(super_node, heartbeat)
 

@@ -52,6 +52,8 @@ class Roster:
         before = self.members.get(peer.id)
         is_new = before is None or before.heartbeat.incarnation != heartbeat.incarnation
         self.members[peer.id] = Member(peer, heartbeat)
+        for contact in heartbeat.met:
+            self._seen.setdefault(contact.id, self._step.tick)
         self._seen[peer.id] = self._step.tick
         return is_new
 

@@ -341,7 +341,7 @@ def test_members_that_leave_lower_the_bar_by_as_many_as_go() -> None:
     for departure in (Departure(19 * H, node, CLUSTER), Departure(15 * H, node, CLUSTER, 17 * H, 17 * H)):
         assert with_copies(2, departure) == set()
         assert with_copies(1, departure) == {"S5"}
-    crashed = Departure(15 * H, node, CLUSTER, 17 * H)
+    crashed = Departure(4 * H, node, CLUSTER, 6 * H)
     assert with_copies(2, crashed) == {"S5"}, "it did not leave"
 
 

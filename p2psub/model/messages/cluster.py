@@ -27,6 +27,8 @@ class Heartbeat(Message, frozen=True):
     directory: bytes
     leaving: bool = False
     """It is about to go gracefully: it gives away what it holds once a table gives its keys to others."""
+    met: tuple[Contact, ...] = ()
+    """The owners by a table of another term, while it obeys that: the new term may not know them all."""
 
 
 class HeartbeatAck(Message, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from p2psub.overlay.roster import Roster
 from tests.unit.bench import CONFIG, at, node_at, report_of, step_at
 
@@ -202,3 +204,12 @@ def test_super_node_is_the_last_when_nobody_else_is_seen_or_heard() -> None:
     late = roster.is_last
     roster.note(*report_of(20, leaving=True))
     assert (early, late, roster.is_last) == (False, True, False)
+
+
+def test_members_that_others_met_in_the_term_before_count_as_seen() -> None:
+    """One that joined beyond a cut may still be there, though the new super-node never heard of it."""
+    roster = roster_of(20)
+    contact, heartbeat = report_of(30)
+    roster.note(contact, msgspec.structs.replace(heartbeat, met=(at(30), at(40))))
+    assert roster.seen == 4
+    assert roster.owners() == [at(20), at(30), at(100)]
