@@ -184,6 +184,9 @@ SMALL_RINGS_LEAVE = Scenario(
 SMALL_RINGS_LEAVE_APART = replace(SMALL_RINGS_LEAVE, clusters=3, faults=("partition",))
 """The same, while what they owe cannot be delivered."""
 
+SMALL_RINGS_LEAVE_UNDER_FIRE = Scenario(clusters=3, members=3, seconds=150.0, faults=KINDS, schedules=("departures",))
+"""Members of small rings leave under all faults."""
+
 LONE_RING_IN_PIECES = Scenario(
     clusters=1,
     members=8,
