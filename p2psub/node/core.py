@@ -185,6 +185,9 @@ class NodeCore:
             step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
+            if self.has_left and not isinstance(input_, LinkUp | LinkReady | LinkLost | Stored):
+                # What a node that has left took in would go with it.
+                continue
             if isinstance(input_, Received):
                 self._hear(input_)
             else:

@@ -51,8 +51,8 @@ class Joiner:
             self._probe.ask_near()
         else:
             self._probe.ask_all()
-        may_lead = self._membership.may_lead
-        is_first = may_lead and (self._may_found or not self._probe.near()) and not cores.directory.entries()
+        may_found = self._membership.may_found
+        is_first = may_found and (self._may_found or not self._probe.near()) and not cores.directory.entries()
         cluster = election.cluster or election.wanted or self._choose_cluster(is_first)
         if cluster is None:
             return
@@ -64,7 +64,7 @@ class Joiner:
             self._membership.send_heartbeat(entry.super_node, cluster)
         elif entry is None and cores.directory.present() and election.cluster is None:
             self._unheard_ticks += 1
-            if self._unheard_ticks > _FOUNDING_PATIENCE_TICKS and may_lead:
+            if self._unheard_ticks > _FOUNDING_PATIENCE_TICKS and may_found:
                 self._leadership.found_cluster(cluster)
 
     def _choose_cluster(self, is_first: bool) -> ClusterId | None:

@@ -129,12 +129,13 @@ class Leadership:
         term, election = self._office.term, self._cores.election
         assert term is not None
         word = NotSuperNode(term.id.cluster, term.id.epoch, None)
-        members = term.roster.contacts()
-        election.candidates = term.in_sync_candidates()
+        for member in term.roster.members.values():
+            # The candidates may not have heard yet that they are in sync.
+            self._step.send(member.contact, self._ack(term, member.contact, member.heartbeat))
+            self._step.send(member.contact, word)
+        election.name(term.in_sync_candidates())
         self._end(Happening.DEPOSED)
         election.abdicate()
-        for contact in members:
-            self._step.send(contact, word)
 
     def _resign(self) -> None:
         """Another founded our cluster before us: become a joiner again."""

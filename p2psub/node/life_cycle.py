@@ -109,7 +109,7 @@ class LifeCycle:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the node takes no more keys and no more terms."""
+        """Whether the node is about to go, or has gone."""
         return self.stage in {LifeStage.LEAVING, LifeStage.LEFT}
 
 

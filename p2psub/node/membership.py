@@ -33,13 +33,13 @@ class Membership:
         self._is_agreed = False
 
     @property
-    def may_lead(self) -> bool:
+    def may_found(self) -> bool:
         """Whether we have the right to lead, and do not leave."""
         return self._has_right_to_lead and not self._life.is_leaving
 
     def measured(self, score: float) -> None:
         """Our score has changed; whether we may lead at all has not."""
-        if self.may_lead:
+        if self._has_right_to_lead:
             self._score = max(0.0, score)
 
     # Following
@@ -51,19 +51,20 @@ class Membership:
 
     def send_heartbeat(self, super_node: Contact, cluster: ClusterId | None = None) -> None:
         """Tell a super-node that we are there, and what we have; `cluster` if we are not in it yet."""
-        cores = self._cores
+        cores, table = self._cores, self._cores.arc_lease.table
         heartbeat = Heartbeat(
             cluster=cluster or self._election.cluster or ClusterId(""),
             incarnation=self._step.incarnation,
             epoch=self._election.epoch,
             score=self._score,
-            in_ring=cores.ring.is_joined and not self._life.is_leaving,
+            in_ring=cores.ring.is_joined,
             sent_us=self._step.now,
             table=cores.owner.match_index.obeyed,
             lacks_index=cores.owner.match_index.is_lacking,
             applied=cores.arc_lease.claims_digest,
             directory=cores.directory.digest,
             leaving=self._life.is_leaving,
+            met=table.owners if table is not None and table.version.epoch != self._election.epoch else (),
         )
         self._step.send(super_node, heartbeat)
 
@@ -91,7 +92,7 @@ class Membership:
         self.follow(ack.cluster, ack.epoch, peer)
         if ack.epoch != election.epoch or ack.cluster != election.cluster or election.is_super_node:
             return
-        election.candidates = ack.candidates
+        election.name(ack.candidates)
         cores.cube.learn(ack.directory)
         was_joined = cores.ring.is_joined
         self._take_ring_lists(peer, ack)
@@ -106,6 +107,8 @@ class Membership:
                 cores.arc_lease.adopt(ack.table)
             else:
                 cores.adopt_table(ack.table)
+        if ack.table_version is not None:
+            cores.office.be_succeeded()
         if ack.table_version is not None and ack.table_version == cores.arc_lease.version:
             cores.arc_lease.renew(ack.sent_us, ack.applied, ack.seen)
 
@@ -216,11 +219,14 @@ class Membership:
 
     def is_my_turn(self) -> bool:
         """Count one tick of a vacancy; True when it is ours to take over."""
-        if not self._election.is_vacant or not self.may_lead:
+        if not self._election.is_vacant or not self._has_right_to_lead:
             return False
         # Out of the ring we cannot know what the others decided, so we wait as long as a node that hears no other;
         # unless all the others are as we are.
         cores, known = self._cores, self._cores.known_members()
+        if self._life.is_leaving:
+            # We come after all others, unless our super-node has named us for want of others.
+            known = [contact for contact in known if contact.id != self._step.me.id]
         if cores.ring.is_joined:
             return self._election.is_my_turn(known, cores.liveness.hears_anybody())
         is_agreed, table = cores.cold_start.is_agreed, cores.cold_start.table
@@ -239,4 +245,5 @@ class Membership:
         # Without a table we have forgotten, or never learnt, how many we were: the bar for copies must not fall.
         has_forgotten = self._cores.arc_lease.table is None and not is_alone and not self._leadership.is_cold_start
         seen_min = 2 * self._cores.config.pubsub.copies if has_forgotten else 1
-        self._leadership.take_over(cluster, self._is_in_sync or is_alone, seen_min)
+        is_complete = self._is_in_sync and self._election.is_fresh
+        self._leadership.take_over(cluster, is_complete or is_alone, seen_min)

@@ -33,7 +33,6 @@ class Roles:
             LifeStage.FILLING: self.leadership.tick,
             LifeStage.SUPER_NODE: self.leadership.tick,
             LifeStage.LEAVING: self._leave,
-            LifeStage.LEFT: self._go_on,
         }
 
     @property

@@ -34,6 +34,7 @@ class Election:
         self.epoch = NO_EPOCH
         self.super_node: Contact | None = None
         self.candidates: tuple[Contact, ...] = ()
+        self._named_tick = 0
         self._vacant_ticks: int | None = None
 
     @property
@@ -95,6 +96,18 @@ class Election:
     def is_vacant(self) -> bool:
         """Whether the cluster, as far as we know, has no super-node."""
         return self.cluster is not None and self.super_node is None
+
+    def name(self, candidates: tuple[Contact, ...]) -> None:
+        """Our super-node's word: these are its in-sync candidates."""
+        self.candidates, self._named_tick = candidates, self._step.tick
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the candidates are still in sync: without word for longer than a lease, a cut may be between us.
+
+        Beyond it our super-node may go on, and call stable what its candidates on this side never heard of.
+        """
+        return self._step.tick - self._named_tick <= self._config.lease_ticks
 
     def begin_succession(self) -> None:
         """All members that could know of a super-node say that there is none: the succession begins here."""

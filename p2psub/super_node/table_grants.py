@@ -95,27 +95,27 @@ class TableGrants:
         """Whether this very process holds its part of the index."""
         return self._indexed.get(member) == incarnation
 
-    def has_released(self, member: NodeId, obeyed: TableVersion | None) -> bool:
-        """Whether a member obeys our table, and has no keys by it."""
-        table = self.table
-        return table is not None and table.version == obeyed and table.arc_start_of(member) is None
-
     def tick(self) -> bool:
         """Follow the roster; True when a new table has just come into force."""
         now = self.step.now
         self._older = [(table, until) for table, until in self._older if now < until]
         standing = self._next.table if self._next is not None else self.table
         owners = tuple(self.roster.owners())
-        if standing is None or standing.owners != owners or standing.seen != self.roster.seen or self._has_stranger():
+        if (
+            standing is None
+            or standing.owners != owners
+            or standing.seen != self.roster.seen
+            or self._has_stranger(owners)
+        ):
             self._begin(owners)
         if self._next is not None and self.step.tick - self._next.sent_tick >= _RESEND_TICKS:
             self._transfer()
         return self._commit_if_held()
 
-    def _has_stranger(self) -> bool:
+    def _has_stranger(self, owners: tuple[Contact, ...]) -> bool:
         known = self._indexed if self._next is None else {**self._indexed, **self._next.incarnations}
-        heartbeats = ((node, member.heartbeat) for node, member in self.roster.members.items())
-        return any(heartbeat.in_ring and known.get(node) != heartbeat.incarnation for node, heartbeat in heartbeats)
+        members = [(c.id, self.roster.members[c.id]) for c in owners if c.id != self.step.me.id]
+        return any(known.get(node) != member.heartbeat.incarnation for node, member in members)
 
     def _begin(self, owners: tuple[Contact, ...]) -> None:
         self._n += 1

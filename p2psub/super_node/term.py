@@ -56,12 +56,16 @@ class Office:
     """Where a member can be reached, as far as any member knows."""
     cast_sequence: Iterator[int]
     term: Term | None = None
-    _was_complete: bool = False
+    _complete_until_tick: int = 0
 
     @property
     def is_complete(self) -> bool:
-        """Whether we hold what our cluster answered for, in this term or at the end of our last one."""
-        return self._was_complete if self.term is None else self.term.completeness.is_complete
+        """Whether we hold what our cluster answered for: in this term, or from our last one to the next."""
+        return self.step.tick < self._complete_until_tick if self.term is None else self.term.completeness.is_complete
+
+    def be_succeeded(self) -> None:
+        """Another term answers for the cluster: what we held at the end of ours is not all any more."""
+        self._complete_until_tick = 0
 
     def begin(self, beginning: Beginning) -> Term:
         """Serve a term from now on; one that we served before ends."""
@@ -72,7 +76,9 @@ class Office:
     def end(self) -> None:
         """Drop the term, if there is one; super-nodes that wait for its casts are told to ask elsewhere."""
         if self.term is not None:
-            self._was_complete = self.term.completeness.is_complete
+            # Another term that we do not hear of answers for the cluster soon.
+            lasts_ticks = self.config.cluster.lease_ticks if self.term.completeness.is_complete else 0
+            self._complete_until_tick = self.step.tick + lasts_ticks
             self.term.casts.abandon()
             self.term = None
 
@@ -116,7 +122,7 @@ class Term:
         self._office = office
         self.id = log
         self.last = beginning.last
-        self.roster = Roster(step, config.cluster, beginning.known, beginning.seen_min)
+        self.roster = Roster(step, config.cluster, config.pubsub.copies, beginning.known, beginning.seen_min)
         self.grants = TableGrants(
             step,
             config.cluster,
@@ -191,16 +197,25 @@ class Term:
     def note_heartbeat(self, peer: Contact, heartbeat: Heartbeat) -> None:
         """A member is there: what an older process of it declared, confirmed and held is over."""
         if self.roster.note(peer, heartbeat):
-            for record in self._office.changes.active_of(peer.id):
-                if record.id.incarnation < heartbeat.incarnation and self.completeness.is_complete:
-                    self.verdicts.end(record, peer)
+            self._end_declarations(peer, before=heartbeat.incarnation)
             self.confirmations.forget(peer.id)
             self.log.forget(peer.id)
-        if heartbeat.leaving and self.grants.has_released(peer.id, heartbeat.table):
-            self.roster.discount(peer.id)
         if heartbeat.lacks_index:
             self.grants.forget_index(peer.id)
         self.leases.heard(peer, heartbeat.incarnation)
+
+    def dismiss(self, peer: Contact) -> None:
+        """A member has left: no copy is expected of it, and what its process declared is over."""
+        member = self.roster.members.get(peer.id)
+        if member is not None:
+            self._end_declarations(peer, before=member.heartbeat.incarnation + 1)
+        self.roster.dismiss(peer.id)
+
+    def _end_declarations(self, peer: Contact, before: int) -> None:
+        """End what older processes of a peer declared; an incomplete term numbers nothing."""
+        for record in self._office.changes.active_of(peer.id):
+            if record.id.incarnation < before and self.completeness.is_complete:
+                self.verdicts.end(record, peer)
 
     # Time
 

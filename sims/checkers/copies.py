@@ -30,8 +30,10 @@ def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
     """S5: an acknowledgement has min(3, a majority of the members seen lately) copies, whatever is cut off or down.
 
     Members count from ten heartbeats after they first joined: a ring being founded acknowledges with fewer, and says
-    so. What owes nothing any more when its publisher asks again needs no copies.
+    so. A member that has left counts no more. While some leave, half of the members are enough; one that falls instead
+    leaves until its super-node can know that. What owes nothing any more when its publisher asks again needs no copies.
     """
+    departures = evidence.faults.departures
     cluster_of = {site.node: site.cluster for site in evidence.sites}
     settled_us = JOIN_HEARTBEATS * evidence.heartbeat_us
     joined: dict[ClusterId, dict[NodeId, int]] = {}
@@ -46,8 +48,16 @@ def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
         if record.kind is Kind.RING:
             members.setdefault(record.node, at_us)
             continue
+        is_shrinking = False
+        for departure in departures:
+            if departure.cluster == cluster and departure.asked_us <= at_us:
+                left_us = departure.left_us
+                if left_us is not None and left_us <= at_us and members.get(departure.node, at_us) < left_us:
+                    del members[departure.node]
+                noticed_us = settled_us if left_us is None else 0
+                is_shrinking |= departure.ended_us is None or at_us <= departure.ended_us + noticed_us
         seen = sum(since + settled_us <= at_us for since in members.values())
-        required = min(evidence.config.pubsub.copies, seen // 2 + 1 if seen else 0)
+        required = min(evidence.config.pubsub.copies, (seen + 1) // 2 if is_shrinking else seen // 2 + 1 if seen else 0)
         if record.copies is not None and record.copies < required and record.event not in discharged:
             yield Finding("S5", f"acknowledged with {record.copies} copies, {required} are required", record, at_us)
 

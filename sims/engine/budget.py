@@ -20,11 +20,13 @@ class Budget:
         self._successors = successors
         self._members: dict[ClusterId, set[int]] = {}
         self._down: dict[ClusterId, dict[int, int | None]] = {}
+        self._left: dict[int, int] = {}
         self._super_node_failed: dict[ClusterId, int] = {}
 
-    def enrol(self, cluster: ClusterId, member: int) -> None:
-        """Count a member from now on."""
-        self._members.setdefault(cluster, set()).add(member)
+    def enrol(self, cluster: ClusterId, member: int, joined: int = 0) -> None:
+        """Count a member that joined then from now on, unless it has left since."""
+        if joined >= self._left.get(member, 0):
+            self._members.setdefault(cluster, set()).add(member)
 
     def allowance(self, cluster: ClusterId) -> int:
         """How many members may be down inside one window."""
@@ -47,8 +49,9 @@ class Budget:
         if super_node:
             self._super_node_failed[cluster] = now
 
-    def dismiss(self, cluster: ClusterId, member: int) -> None:
+    def dismiss(self, cluster: ClusterId, member: int, now: int) -> None:
         """The member has left gracefully: no other member counts on it until it joins again."""
+        self._left[member] = now
         self._members.get(cluster, set()).discard(member)
         self._down.get(cluster, {}).pop(member, None)
 

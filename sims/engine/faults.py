@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.effects import LeaveCommand
+from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.instants import SECOND_US
 from p2psub.model.status import NodeStatus, Role
 from sims.engine.budget import Budget
@@ -66,12 +67,24 @@ class Pause:
 
 
 @dataclass(slots=True)
+class Departure:
+    """One process that was asked to leave; `left_us` is when it said that it had, None if it never did."""
+
+    asked_us: int
+    node: NodeId
+    cluster: ClusterId
+    ended_us: int | None = None
+    left_us: int | None = None
+
+
+@dataclass(slots=True)
 class FaultLog:
     """What was broken and when."""
 
     crashes: list[Crash] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     pauses: list[Pause] = field(default_factory=list)
+    departures: list[Departure] = field(default_factory=list)
     lost_clusters: set[ClusterId] = field(default_factory=set)
     successions: list[Succession] = field(default_factory=list)
     loss: float = 0.0
@@ -178,14 +191,23 @@ class Saboteur:
             self._budget.back(host.cluster, host.index, self.world.now)
             self.world.start(host, contacts)
 
-    def retire(self, host: Host) -> None:
+    def ask_to_leave(self, host: Host) -> Departure:
+        """Ask a peer to leave gracefully."""
+        assert host.cluster is not None
+        departure = Departure(self.world.now, host.id, host.cluster)
+        self.log.departures.append(departure)
+        self.world.command(host, LeaveCommand())
+        return departure
+
+    def retire(self, host: Host, departure: Departure) -> None:
         """End a peer that has left gracefully, with its disk; it comes back as a newcomer."""
         assert host.cluster is not None
-        self._budget.dismiss(host.cluster, host.index)
         now = self.world.now
+        self._budget.dismiss(host.cluster, host.index, now)
+        departure.left_us = departure.ended_us = now
         self.log.crashes.append(Crash(now, host.index, host.incarnation, host.cluster, False, False, True))
         self.world.crash(host, wipe=True)
-        self.world.agenda.at(min(now + self.rng.randint(*DOWN_US), self.ends_us), self.restart, host)
+        self.world.agenda.at(max(now, min(now + self.rng.randint(*DOWN_US), self.ends_us)), self.restart, host)
 
     def restart(self, host: Host) -> None:
         """Start a crashed peer again."""

@@ -32,12 +32,18 @@ class Successions:
         world.trace.hook(Kind.TABLE, self._look_later)
 
     def fell(self, host: Host, said: NodeStatus | None, *, super_node: bool) -> Succession | None:
-        """A machine is about to fall: if it serves keys, its successor is looked for from now on."""
-        if host.cluster is None or said is None or not said.serves:
+        """A machine is about to fall: if it alone serves its keys, its successor is looked for from now on."""
+        if host.cluster is None or said is None or not said.serves or self._has_successor(host):
             return None
         succession = Succession(self._world.now, host.cluster, host.id, super_node)
         self._open.append(succession)
         return succession
+
+    def _has_successor(self, falling: Host) -> bool:
+        """Whether a newer table, which the falling machine has not heard of, gives its keys to another already."""
+        others = [host for host in self._world.hosts if host.cluster == falling.cluster and host is not falling]
+        heard = [(host, said) for host in others if (said := status_of(host)) is not None]
+        return any(said.serves and _owner(said, falling.id) == host.id for host, said in heard)
 
     def _look_later(self, _: int, record: Record) -> None:
         host = self._world.network.host_of(record.node)

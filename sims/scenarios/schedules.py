@@ -10,21 +10,24 @@ from collections.abc import Callable
 from random import Random
 
 from p2psub.model.circle import place_after
-from p2psub.model.effects import LeaveCommand
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, key_of_topic
 from p2psub.model.instants import SECOND_US
 from p2psub.model.places import Standing
 from p2psub.model.records import Kind, Record
-from p2psub.model.status import LifeStage
-from sims.engine.host import Host
 from sims.engine.placement import cluster_named
 from sims.engine.world import status_of
-from sims.scenarios.stage import Stage
+from sims.scenarios.absences import (
+    all_but_one_leave,
+    all_down,
+    all_down_some_for_good,
+    black_out,
+    cluster_loss,
+    departures,
+)
+from sims.scenarios.stage import SOON_US, Stage
 from sims.workloads.market import TOPICS
 
 Schedule = Callable[[Stage, Random], None]
-
-SOON_US = 100_000
 
 
 def owner_after_acknowledgement(stage: Stage, rng: Random) -> None:
@@ -38,7 +41,7 @@ def owner_after_acknowledgement(stage: Stage, rng: Random) -> None:
         owner = owners.get(record.event)
         if owner is not None and rng.random() < 0.03:
             wipe = "wipe" in stage.scenario.faults and rng.random() < 0.5
-            _soon(stage, rng, owner, wipe=wipe)
+            stage.strike_soon(rng, owner, wipe=wipe)
 
     stage.world.trace.hook(Kind.STORE, stored)
     stage.world.trace.hook(Kind.ACKNOWLEDGE, acknowledged)
@@ -49,7 +52,7 @@ def owner_before_acknowledgement(stage: Stage, rng: Random) -> None:
 
     def stored(_: int, record: Record) -> None:
         if rng.random() < 0.02:
-            _soon(stage, rng, record.node, wipe=False, within_us=10_000)
+            stage.strike_soon(rng, record.node, wipe=False, within_us=10_000)
 
     stage.world.trace.hook(Kind.STORE, stored)
 
@@ -83,7 +86,7 @@ def super_node_of_open_cast(stage: Stage, rng: Random) -> None:
 
     def cast(_: int, record: Record) -> None:
         if rng.random() < 0.02:
-            _soon(stage, rng, record.node, wipe=False, within_us=60_000)
+            stage.strike_soon(rng, record.node, wipe=False, within_us=60_000)
 
     stage.world.trace.hook(Kind.CAST, cast)
 
@@ -93,7 +96,7 @@ def super_node_in_custody(stage: Stage, rng: Random) -> None:
 
     def received(_: int, record: Record) -> None:
         if record.cast is not None and rng.random() < 0.01:
-            _soon(stage, rng, record.node, wipe=False, within_us=30_000)
+            stage.strike_soon(rng, record.node, wipe=False, within_us=30_000)
 
     stage.world.trace.hook(Kind.RECEIVE, received)
 
@@ -103,7 +106,7 @@ def super_node_after_number(stage: Stage, rng: Random) -> None:
 
     def numbered(_: int, record: Record) -> None:
         if rng.random() < 0.05:
-            _soon(stage, rng, record.node, wipe=rng.random() < 0.5 and "wipe" in stage.scenario.faults)
+            stage.strike_soon(rng, record.node, wipe=rng.random() < 0.5 and "wipe" in stage.scenario.faults)
 
     stage.world.trace.hook(Kind.NUMBER, numbered)
 
@@ -123,7 +126,7 @@ def _join_at(stage: Stage, rng: Random, cluster: ClusterId, n: int) -> None:
     host = stage.add_peer(cluster, f"{cluster}/beside/{n}", Contact(place, f"{cluster}/beside/{n}"))
     stage.start(host)
     if rng.random() < 0.5 and "crash" in stage.scenario.faults:
-        stage.world.agenda.after(rng.randrange(4 * SECOND_US), _strike_node, stage, place, False)
+        stage.world.agenda.after(rng.randrange(4 * SECOND_US), stage.strike, place, False)
 
 
 def ring_into_halves(stage: Stage, rng: Random) -> None:
@@ -176,7 +179,7 @@ def _isolate(stage: Stage, rng: Random) -> None:
         pairs = [(leader, host) for host in found if host is not None]
         stage.saboteur.cut("super_node_without_candidates", pairs, 3 * SECOND_US)
         wipe = "wipe" in stage.scenario.faults
-        stage.world.agenda.after(rng.randrange(SECOND_US, 2 * SECOND_US), _strike_node, stage, leader.id, wipe)
+        stage.world.agenda.after(rng.randrange(SECOND_US, 2 * SECOND_US), stage.strike, leader.id, wipe)
 
 
 def wipes_while_clusters_are_apart(stage: Stage, rng: Random) -> None:
@@ -192,49 +195,6 @@ def _wipe_next(stage: Stage, rng: Random) -> None:
     host = rng.choice(stage.saboteur.peers())
     wipe = "wipe" in stage.scenario.faults
     stage.saboteur.strike(host, wipe=wipe, down_us=rng.randrange(100_000, 600_000))
-
-
-def black_out(stage: Stage, rng: Random) -> None:
-    """Every member of a cluster down at once, and back with its disk."""
-    for n in range(2):
-        cluster = cluster_named(rng.randrange(stage.scenario.clusters))
-        delay_us = rng.randrange(2 * SECOND_US, 6 * SECOND_US) + n * 25 * SECOND_US
-        stage.world.agenda.after(delay_us, stage.saboteur.black_out, cluster, rng.randrange(SECOND_US, 4 * SECOND_US))
-
-
-def all_down(stage: Stage, rng: Random) -> None:
-    """Every peer of the overlay down at once, the bootstrap for good; each peer comes back with its disk."""
-    _all_down(stage, rng, 0.0)
-
-
-def all_down_some_for_good(stage: Stage, rng: Random) -> None:
-    """The same, but some peers of every cluster never come back, its super-node among them."""
-    _all_down(stage, rng, 0.3)
-
-
-def _all_down(stage: Stage, rng: Random, lost: float) -> None:
-    def strike() -> None:
-        peers = stage.saboteur.peers()
-        staying = [host for host in peers if not stage.saboteur.acts(host) or not lost]
-        gone: dict[ClusterId | None, int] = {}
-        for host in list(staying):
-            most = (len(stage.saboteur.peers(host.cluster)) - 1) // 2 - 1
-            if rng.random() < lost and gone.get(host.cluster, 0) < most:
-                gone[host.cluster] = gone.get(host.cluster, 0) + 1
-                staying.remove(host)
-        assert stage.bootstrap is not None
-        stage.world.crash(stage.bootstrap)
-        for host in peers:
-            stage.world.agenda.after(rng.randrange(SOON_US), stage.saboteur.down, host)
-        for host in staying:
-            stage.world.agenda.after(rng.randrange(SECOND_US, 6 * SECOND_US), _back, stage, host)
-
-    stage.world.agenda.after(rng.randrange(2 * SECOND_US, 6 * SECOND_US), strike)
-
-
-def _back(stage: Stage, host: Host) -> None:
-    assert stage.bootstrap is not None
-    stage.saboteur.back(host, (stage.bootstrap.contact,))
 
 
 def late_cluster(stage: Stage, rng: Random) -> None:
@@ -270,28 +230,14 @@ def _cut_off(stage: Stage, cluster: ClusterId) -> None:
     stage.saboteur.cut("late_cluster_cut_off", pairs, 10 * SECOND_US)
 
 
-def cluster_loss(stage: Stage, rng: Random) -> None:
-    """Lose a whole cluster for good, one whose sibling half is deeper if there is one."""
-
-    def strike() -> None:
-        prefixes: dict[ClusterId, str] = {}
-        for said in stage.statuses():
-            prefixes.update({cluster: str(prefix) for cluster, prefix in said.clusters})
-        if len(prefixes) < 3:
-            return
-        deepest = max(len(prefix) for prefix in prefixes.values())
-        shallow = [cluster for cluster, prefix in sorted(prefixes.items()) if len(prefix) < deepest]
-        stage.saboteur.lose_cluster(rng.choice(shallow or sorted(prefixes)))
-
-    stage.world.agenda.after(rng.randrange(2 * SECOND_US, 10 * SECOND_US), strike)
-
-
 def publisher_restarts(stage: Stage, rng: Random) -> None:
     """Restart publishers right after they were asked to publish, with an outbox on disk."""
 
     def published(_: int, record: Record) -> None:
         if rng.random() < 0.02:
-            _soon(stage, rng, record.node, wipe=False, within_us=40_000, down_us=rng.randrange(500_000, 3 * SECOND_US))
+            stage.strike_soon(
+                rng, record.node, wipe=False, within_us=40_000, down_us=rng.randrange(500_000, 3 * SECOND_US)
+            )
 
     stage.world.trace.hook(Kind.PUBLISH, published)
 
@@ -301,33 +247,11 @@ def subscriber_restarts(stage: Stage, rng: Random) -> None:
 
     def delivered(_: int, record: Record) -> None:
         if rng.random() < 0.005:
-            _soon(stage, rng, record.node, wipe=False, within_us=20_000, down_us=rng.randrange(500_000, 3 * SECOND_US))
+            stage.strike_soon(
+                rng, record.node, wipe=False, within_us=20_000, down_us=rng.randrange(500_000, 3 * SECOND_US)
+            )
 
     stage.world.trace.hook(Kind.DELIVER, delivered)
-
-
-def departures(stage: Stage, rng: Random) -> None:
-    """Peers leave gracefully and are wiped as soon as they say that they have left."""
-
-    def ask() -> None:
-        hosts = [host for host in stage.saboteur.peers() if stage.saboteur.may_strike([host])]
-        if hosts:
-            host = rng.choice(hosts)
-            stage.world.command(host, LeaveCommand())
-            stage.world.agenda.after(SOON_US, wait, host, host.incarnation)
-        if stage.saboteur.is_open:
-            stage.world.agenda.after(rng.randrange(2 * SECOND_US, 6 * SECOND_US), ask)
-
-    def wait(host: Host, incarnation: int) -> None:
-        said = status_of(host)
-        if said is None or host.incarnation != incarnation or not stage.saboteur.is_open:
-            return
-        if said.stage is LifeStage.LEFT:
-            stage.saboteur.retire(host)
-        else:
-            stage.world.agenda.after(SOON_US, wait, host, incarnation)
-
-    stage.world.agenda.after(rng.randrange(SECOND_US, 4 * SECOND_US), ask)
 
 
 def holder_returns_late(stage: Stage, rng: Random) -> None:
@@ -345,7 +269,7 @@ def holder_returns_late(stage: Stage, rng: Random) -> None:
         if record.event is not None and record.event in holders and rng.random() < 0.05:
             concerned = [*holders[record.event], record.event.node, record.node]
             down_us = forgotten_us + rng.randrange(SECOND_US, 20 * SECOND_US)
-            _soon(stage, rng, rng.choice(concerned), wipe=False, within_us=20_000, down_us=down_us)
+            stage.strike_soon(rng, rng.choice(concerned), wipe=False, within_us=20_000, down_us=down_us)
 
     stage.world.trace.hook(Kind.COPY, held)
     stage.world.trace.hook(Kind.STORE, held)
@@ -376,6 +300,7 @@ SCHEDULES: dict[str, Schedule] = {
         subscriber_restarts,
         departures,
         holder_returns_late,
+        all_but_one_leave,
     )
 }
 
@@ -387,6 +312,7 @@ _NEED_PARTITION = frozenset(
 )
 _BY_NAME_ONLY = frozenset(
     {
+        "all_but_one_leave",
         "all_down",
         "all_down_some_for_good",
         "black_out",
@@ -408,15 +334,3 @@ def draw_schedules(rng: Random, faults: frozenset[str]) -> tuple[str, ...]:
         and (name not in _NEED_PARTITION or "partition" in faults)
     ]
     return tuple(sorted(rng.sample(allowed, 2))) if faults else ()
-
-
-def _soon(
-    stage: Stage, rng: Random, node: NodeId, *, wipe: bool, within_us: int = SOON_US, down_us: int | None = None
-) -> None:
-    stage.world.agenda.after(rng.randrange(within_us), _strike_node, stage, node, wipe, down_us)
-
-
-def _strike_node(stage: Stage, node: NodeId, wipe: bool, down_us: int | None = None) -> None:
-    host: Host | None = stage.world.network.host_of(node)
-    if host is not None and host.is_up:
-        stage.saboteur.strike(host, wipe=wipe, down_us=down_us)

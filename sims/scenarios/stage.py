@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from bootstrap.registry import RegistryCore
-from p2psub.model.ids import ClusterId, Contact
+from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.instants import SECOND_US, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.records import Kind, Record
@@ -23,6 +23,7 @@ from sims.scenarios.scenario import Scenario
 FOUNDING_GAP_US = 1_000_000
 MEMBER_GAP_US = 100_000
 POLL_US = 500_000
+SOON_US = 100_000
 KNOWN_PEERS = 3
 
 Disk = Mapping[str, Mapping[tuple[object, ...], object]]
@@ -88,7 +89,7 @@ class Stage:
         host = self.world.network.host_of(record.node)
         if host is not None and host.cluster is not None:
             span_us = BUDGET_WINDOW_HEARTBEATS * self.config.heartbeat_us
-            self.world.agenda.after(span_us, self.budget.enrol, host.cluster, host.index)
+            self.world.agenda.after(span_us, self.budget.enrol, host.cluster, host.index, self.world.now)
 
     def start(self, host: Host) -> None:
         """Start a peer with what an operator would give it: the bootstrap and a few running peers."""
@@ -144,6 +145,20 @@ class Stage:
         """What every running peer says of itself."""
         said = [status_of(host) for host in self.saboteur.peers()]
         return [status for status in said if status is not None]
+
+    # Strikes
+
+    def strike_soon(
+        self, rng: Random, node: NodeId, *, wipe: bool, within_us: int = SOON_US, down_us: int | None = None
+    ) -> None:
+        """Crash a peer in a moment, if the budget allows it then."""
+        self.world.agenda.after(rng.randrange(within_us), self.strike, node, wipe, down_us)
+
+    def strike(self, node: NodeId, wipe: bool, down_us: int | None = None) -> None:
+        """Crash a peer, if it runs and the budget allows it."""
+        host = self.world.network.host_of(node)
+        if host is not None and host.is_up:
+            self.saboteur.strike(host, wipe=wipe, down_us=down_us)
 
     def _birth_registry(self, host: Host, rng: Random, disk: Disk, contacts: tuple[Contact, ...]) -> RegistryCore:
         return RegistryCore(host.contact, host.incarnation, self.config, rng)

@@ -170,10 +170,11 @@ class Applications:
     def _notified(self, host: Host, item: Notify | NotifyGap) -> None:
         # An item may come before the first verdict; a channel that is not known yet is taken for a slow one.
         interest = self._by_id.get(item.subscription)
-        if interest is None or interest.slow:
+        if isinstance(item, Notify) and (interest is None or interest.slow):
             delay_us = self._rng.randint(5_000, SLOW_TAKE_US_MAX)
-            self._world.agenda.after(delay_us, self._take, host, host.incarnation, item.subscription)
+            consumed = ConsumedCommand(item.subscription, len(item.events))
+            self._world.agenda.after(delay_us, self._take, host, host.incarnation, consumed)
 
-    def _take(self, host: Host, incarnation: int, subscription: SubscriptionId) -> None:
+    def _take(self, host: Host, incarnation: int, consumed: ConsumedCommand) -> None:
         if host.core is not None and host.incarnation == incarnation:
-            self._world.command(host, ConsumedCommand(subscription, 1))
+            self._world.command(host, consumed)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from p2psub.config import ClusterConfig, NodeConfig, PubSubConfig
 from p2psub.model.instants import SECOND_US, Micros
+from sims.engine.faults import KINDS
 from sims.scenarios.scenario import Scenario
 from sims.workloads.load import Load
 
@@ -171,6 +172,35 @@ SMALL_RINGS = Scenario(
     load=_LOAD,
 )
 """Rings too small for a whole successor list."""
+
+SMALL_RINGS_LEAVE = Scenario(
+    clusters=2,
+    members=3,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=("all_but_one_leave",),
+    load=Load(subscriptions=24, events_per_second=10.0, slow_share=0.4),
+)
+"""Two of three members leave at once, and the third falls meanwhile."""
+SMALL_RINGS_LEAVE_APART = replace(SMALL_RINGS_LEAVE, clusters=3, faults=("partition",))
+"""The same, while what they owe cannot be delivered."""
+
+SMALL_RINGS_LEAVE_UNDER_FIRE = Scenario(clusters=3, members=3, seconds=150.0, faults=KINDS, schedules=("departures",))
+"""Members of small rings leave under all faults."""
+
+LONE_RING_IN_PIECES = Scenario(
+    clusters=1,
+    members=8,
+    seconds=160.0,
+    quiet_seconds=62.0,
+    faults=("crash", "partition"),
+    schedules=(),
+    load=Load(subscriptions=32, events_per_second=10.0, churn_per_second=4.0),
+)
+"""Cuts of every kind through one ring, which no other cluster can tell what it missed."""
+LONE_RING_UNDER_FIRE = Scenario(clusters=1, members=8, seconds=200.0, faults=KINDS, schedules=())
+"""All faults on one ring: its terms end so soon that former super-nodes fill new ones."""
 
 CUBE_UNDER_FIRE = Scenario(
     clusters=4,

@@ -103,7 +103,7 @@ def takes_the_highest_number_for_all_below(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ChangeSet, "add", highest)
 
 
-@mutant("S1", on=OWNERS_OUT_OF_SIGHT, first=3)
+@mutant("S1", on=OWNERS_OUT_OF_SIGHT, first=(6, 7, 14))
 def leases_never_run_out(patch: pytest.MonkeyPatch) -> None:
     """Rule: who hears nobody owns nothing. Here a member serves its arc for as long as it runs."""
     patch.setattr(ArcLease, "is_running", property(lambda self: self._arc_start is not None))

@@ -14,10 +14,10 @@ import pytest
 
 from sims.scenarios.run import run
 from sims.scenarios.scenario import Scenario
-from tests.mutants import applications, cube, owed_events, restart, ring, tables
+from tests.mutants import applications, cube, departures, owed_events, restart, ring, tables
 from tests.mutants.mutant import MUTANTS, Mutant
 
-MODULES = (applications, cube, owed_events, restart, ring, tables)
+MODULES = (applications, cube, departures, owed_events, restart, ring, tables)
 MUTANTS_MIN = 18
 
 

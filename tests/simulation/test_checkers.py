@@ -18,7 +18,7 @@ from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus, Role
 from sims.checkers.evidence import Evidence
 from sims.checkers.judge import judge
-from sims.engine.faults import Crash, FaultLog
+from sims.engine.faults import Crash, Departure, FaultLog
 from sims.engine.successions import Succession
 from tests.simulation.trails import (
     CLUSTER,
@@ -321,6 +321,28 @@ def test_acknowledgement_below_the_bar_is_found() -> None:
     assert with_copies(3, 2) == set()
     assert with_copies(2, 2) == {"S5"}
     assert with_copies(2, 15) == set(), "a ring being founded"
+
+
+def test_members_that_leave_lower_the_bar_by_as_many_as_go() -> None:
+    """S5: of four members with one that leaves two copies are enough, of three that stay two, but never one."""
+
+    def with_copies(copies: int, *departures: Departure) -> set[str]:
+        trail = sound_trail(without=(Kind.ACKNOWLEDGE,))
+        trail.add(20 * H + 3, Kind.ACKNOWLEDGE, 4, event=EVENT.id, copies=copies, count=1)
+        for who in range(4):
+            trail.add(2 * H, Kind.RING, who, cluster=CLUSTER)
+        trail.entries.sort(key=lambda entry: entry[0])
+        evidence = evidence_of(trail)
+        evidence.faults.departures += departures
+        return found(evidence) - {"trace"}
+
+    node = evidence_of(sound_trail()).sites[0].node
+    assert with_copies(2) == {"S5"}
+    for departure in (Departure(19 * H, node, CLUSTER), Departure(15 * H, node, CLUSTER, 17 * H, 17 * H)):
+        assert with_copies(2, departure) == set()
+        assert with_copies(1, departure) == {"S5"}
+    crashed = Departure(4 * H, node, CLUSTER, 6 * H)
+    assert with_copies(2, crashed) == {"S5"}, "it did not leave"
 
 
 def test_slow_join_is_found() -> None:

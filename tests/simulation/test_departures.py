@@ -6,6 +6,7 @@ import pytest
 
 from p2psub.model.effects import LeaveCommand
 from p2psub.model.instants import SECOND_US
+from p2psub.model.records import Kind
 from p2psub.model.status import LifeStage, Role
 from sims.engine.host import Host
 from sims.engine.world import status_of
@@ -16,6 +17,9 @@ from sims.workloads.applications import Applications
 from sims.workloads.load import Load
 
 LOAD = Load(subscriptions=12, events_per_second=20.0, churn_per_second=1.0)
+
+
+KINDS = (Kind.ACKNOWLEDGE, Kind.DISCHARGE)
 
 
 def busy_cluster(members: int) -> Stage:
@@ -67,15 +71,41 @@ def test_those_who_stay_acknowledge_with_fewer_copies() -> None:
     stage = busy_cluster(4)
     for leaver in [*members_of(stage, Role.MEMBER), *members_of(stage, Role.CANDIDATE)][:2]:
         leave(stage, leaver)
-    stage.world.run_for(10 * SECOND_US)
+    stage.world.run_for(60 * SECOND_US)
     assert [said.outbox for said in stage.statuses()] == [0, 0]
 
 
-def test_last_peer_just_goes() -> None:
+def test_last_peer_goes_when_it_holds_nothing() -> None:
     """There is nobody to give anything to."""
     stage = busy_cluster(1)
     (last,) = stage.saboteur.peers()
     assert leave(stage, last) < 3
+
+
+def test_a_whole_ring_that_leaves_at_once_loses_nothing() -> None:
+    """Half of it goes at a time; the last one waits until all is delivered."""
+    stage = busy_cluster(3)
+    peers = stage.saboteur.peers()
+    for host in peers:
+        stage.world.command(host, LeaveCommand())
+    gone: list[Host] = []
+    for _ in range(200):
+        stage.world.run_for(SECOND_US // 10)
+        for host in [host for host in peers if (said := status_of(host)) and said.stage is LifeStage.LEFT]:
+            gone.append(host)
+            stage.world.crash(host, wipe=True)
+    assert len(gone) == len(peers)
+    events = {kind: {record.event for _, record in stage.world.trace.entries if record.kind is kind} for kind in KINDS}
+    assert len(events[Kind.ACKNOWLEDGE]) > 50
+    assert events[Kind.ACKNOWLEDGE] <= events[Kind.DISCHARGE]
+
+
+@pytest.mark.parametrize("seed", [700020, 700021, 8])
+def test_small_rings_lose_nothing_when_several_members_leave_at_once(seed: int) -> None:
+    """Those that leave hold keys, and lead, as long as the others are too few."""
+    report = run(Scenario(clusters=3, members=3, seconds=150.0, faults=("crash",), schedules=("departures",)), seed)
+    assert report.findings == []
+    assert report.wipes > 5
 
 
 @pytest.mark.parametrize("seed", [0, 6])

@@ -74,6 +74,18 @@ def test_budget_is_the_design_s(members: int, allowed: int) -> None:
     assert budget.allowance(cluster) == allowed
 
 
+def test_a_member_that_has_left_does_not_count() -> None:
+    """Not even if it had joined so lately that it was to be counted only now."""
+    budget, cluster = Budget(HEARTBEAT_US, 3), cluster_named(0)
+    for member in range(3):
+        budget.enrol(cluster, member)
+    budget.dismiss(cluster, 2, 10 * HEARTBEAT_US)
+    budget.enrol(cluster, 2, 9 * HEARTBEAT_US)
+    assert budget.allowance(cluster) == 0
+    budget.enrol(cluster, 2, 11 * HEARTBEAT_US)
+    assert budget.allowance(cluster) == 1
+
+
 def test_a_member_that_came_back_counts_for_six_heartbeats_more() -> None:
     """The ring needs time to repair before others may fail."""
     budget, cluster = Budget(HEARTBEAT_US, 3), cluster_named(0)

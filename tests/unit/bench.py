@@ -252,7 +252,10 @@ def report_of(
     score: float = 1.0,
     in_ring: bool = True,
     table: TableVersion | None = None,
+    leaving: bool = False,
 ) -> tuple[Contact, Heartbeat]:
     """What the member at a place reports on a beat."""
-    said = Heartbeat(CLUSTER, incarnation, term or epoch(1, 1), score, in_ring, Micros(0), table, False, b"", b"")
+    said = Heartbeat(
+        CLUSTER, incarnation, term or epoch(1, 1), score, in_ring, Micros(0), table, False, b"", b"", leaving
+    )
     return at(place), said

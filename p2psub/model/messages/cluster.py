@@ -26,7 +26,9 @@ class Heartbeat(Message, frozen=True):
     applied: bytes
     directory: bytes
     leaving: bool = False
-    """It is about to go gracefully: it takes no more keys, and gives away what it holds."""
+    """It is about to go gracefully: it gives away what it holds once a table gives its keys to others."""
+    met: tuple[Contact, ...] = ()
+    """The owners by a table of another term, while it obeys that: the new term may not know them all."""
 
 
 class HeartbeatAck(Message, frozen=True):

@@ -9,8 +9,10 @@ from p2psub.model.content import Draft, Timed
 from p2psub.model.digests import owed_event_id
 from p2psub.model.effects import (
     Connect,
+    ConsumedCommand,
     Effect,
     Input,
+    LeaveCommand,
     LinkUp,
     Notify,
     Persist,
@@ -271,3 +273,19 @@ def test_deposed_super_node_numbers_nothing() -> None:
     assert machine.core.status().stage is LifeStage.MEMBER
     made = machine.step(Received(PEER, [Declare(subscription_of(on_topic("x"), subscriber=64))], Stamp(0, 0)))
     assert made == []
+
+
+def test_last_peer_waits_until_it_owes_nothing() -> None:
+    """Nobody is there to take what it acknowledged: it goes when its subscriber has it, and takes nothing after."""
+    machine = founder()
+    machine.step(SubscribeCommand(1, on_topic("x"), window=0))
+    machine.run(4)
+    machine.step(PublishCommand(2, [Draft("x")]))
+    machine.step(LeaveCommand())
+    machine.run(40)
+    assert (machine.core.status().stage, machine.core.status().undischarged) == (LifeStage.LEAVING, 1)
+    (subscription,) = machine.core.status().active_subscriptions
+    machine.step(ConsumedCommand(subscription, 1))
+    machine.run(12)
+    assert (machine.core.has_left, machine.core.status().undischarged) == (True, 0)
+    assert machine.step(Received(PEER, [Ping()], Stamp(0, 0))) == []

@@ -117,6 +117,16 @@ def test_candidates_take_over_in_their_order_and_then_everybody_else() -> None:
     assert [turn_of(place) for place in (7, 5, 2, 3)] == [1, 1 + wait, 1 + 2 * wait, 1 + 3 * wait]
 
 
+def test_candidates_are_in_sync_for_a_lease_after_they_were_named() -> None:
+    """Longer than a failover takes. Later their super-node may go on beyond a cut, without them."""
+    election = election_at(3)
+    election.name((at(3),))
+    election._step.tick += CONFIG.cluster.lease_ticks
+    assert election.is_fresh
+    election._step.tick += 1
+    assert not election.is_fresh
+
+
 def test_who_hears_nobody_waits_much_longer() -> None:
     """It was probably cut off itself; the others have their super-node or will elect one."""
     assert turn_of(7, hears_anybody=False) > turn_of(3) + CONFIG.cluster.lease_ticks

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from p2psub.overlay.roster import Roster
 from tests.unit.bench import CONFIG, at, node_at, report_of, step_at
 
 
 def roster_of(*places: int, scores: dict[int, float] | None = None) -> Roster:
     """A roster of the node at 100 whose members have reported, ranked once."""
-    roster = Roster(step_at(100), CONFIG.cluster)
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies)
     for place in places:
         roster.note(*report_of(place, score=(scores or {}).get(place, 1.0)))
     rank(roster)
@@ -24,7 +26,7 @@ def rank(roster: Roster) -> None:
 
 def test_member_is_new_when_it_first_reports_and_in_every_new_incarnation() -> None:
     """Only then must what it had be forgotten."""
-    roster = Roster(step_at(100), CONFIG.cluster)
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies)
     incarnations = (1, 1, 2, 2)
     assert [roster.note(*report_of(5, incarnation=n)) for n in incarnations] == [True, False, True, False]
 
@@ -102,7 +104,7 @@ def test_members_count_as_seen_for_a_while_and_not_for_ever() -> None:
 
 def test_new_term_counts_those_it_knew_of_as_seen() -> None:
     """They may be on the other side of a cut; nobody is a member before it reports."""
-    roster = Roster(step_at(100), CONFIG.cluster, [at(1), at(2), at(3), at(100)])
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(1), at(2), at(3), at(100)])
     assert roster.seen == 4
     assert roster.owners() == [at(100)]
 
@@ -132,7 +134,7 @@ def test_member_that_left_is_not_counted_on() -> None:
 
 def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
     """Not while they may not have heard of its term yet, and not if there is nobody to hear."""
-    roster = Roster(step_at(100), CONFIG.cluster, [at(20), at(100)])
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)])
     heard = []
     for _ in range(10):
         roster._step.tick += 1
@@ -145,3 +147,69 @@ def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
     dropped = roster.hears_no_member
     roster.dismiss(node_at(20))
     assert (reporting, dropped, roster.hears_no_member) == (False, True, False)
+
+
+def test_leavers_hold_no_keys_and_no_copy_is_expected_of_them() -> None:
+    """As long as those that stay are enough for the copies that the budget asks for."""
+    roster = roster_of(20, 30, 40, 50)
+    roster.note(*report_of(20, leaving=True))
+    roster.note(*report_of(50, leaving=True))
+    assert roster.owners() == [at(30), at(40), at(100)]
+    assert roster.seen == 3
+
+
+def test_leavers_hold_keys_while_the_others_are_too_few() -> None:
+    """Of three that leave at once one goes first: the other two may not, for one of three may fail any time."""
+    roster = roster_of(20, 30)
+    roster.note(*report_of(20, leaving=True))
+    roster.note(*report_of(30, leaving=True))
+    assert (roster.owners(), roster.seen) == ([at(20), at(100)], 2)
+    roster.dismiss(node_at(30))
+    assert (roster.owners(), roster.seen) == ([at(100)], 1)
+
+
+def test_leaver_that_dies_counts_as_seen_again() -> None:
+    """It has not given away what it held."""
+    roster = roster_of(20, 30)
+    roster.note(*report_of(20, leaving=True))
+    assert roster.seen == 2
+    roster.drop(node_at(20))
+    assert roster.seen == 3
+
+
+def test_leavers_are_the_last_candidates() -> None:
+    """They lead only if no other can, however capable they are."""
+    roster = roster_of(20, 30, scores={20: 9.0, 30: 1.0})
+    roster.note(*report_of(20, score=9.0, leaving=True))
+    rank(roster)
+    assert roster.candidates == [at(30), at(20)]
+
+
+def test_member_that_was_known_from_the_beginning_takes_its_count_with_it() -> None:
+    """A newcomer was not among those that a new super-node must assume."""
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)], seen_min=4)
+    roster.note(*report_of(30))
+    roster.dismiss(node_at(30))
+    assert roster.seen == 4
+    roster.dismiss(node_at(20))
+    assert roster.seen == 3
+
+
+def test_super_node_is_the_last_when_nobody_else_is_seen_or_heard() -> None:
+    """Not while members may not have heard of its term yet."""
+    assert Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(100)]).is_last
+    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)])
+    early = roster.is_last
+    roster._step.tick += 9
+    late = roster.is_last
+    roster.note(*report_of(20, leaving=True))
+    assert (early, late, roster.is_last) == (False, True, False)
+
+
+def test_members_that_others_met_in_the_term_before_count_as_seen() -> None:
+    """One that joined beyond a cut may still be there, though the new super-node never heard of it."""
+    roster = roster_of(20)
+    contact, heartbeat = report_of(30)
+    roster.note(contact, msgspec.structs.replace(heartbeat, met=(at(30), at(40))))
+    assert roster.seen == 4
+    assert roster.owners() == [at(20), at(30), at(100)]

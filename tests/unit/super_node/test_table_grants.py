@@ -40,7 +40,7 @@ def grants_of(*members: int, records: list[Subscription] | None = None, batch: i
     """A term of the node at 1 over members that have just reported."""
     step = step_at(1)
     changes = ChangeSet(step, CONFIG.pubsub.shards)
-    roster = Roster(step, CONFIG.cluster)
+    roster = Roster(step, CONFIG.cluster, CONFIG.pubsub.copies)
     for place in members:
         roster.note(*report_of(place))
     for n, record in enumerate(records or [], 1):

@@ -86,6 +86,9 @@ WANTS = next(batches_of([(sub, list(range(BATCH_MAX))) for sub in SUBS], weight_
 LARGEST: list[Message] = [
     ring.Neighbourhood(NAME, contact(1), RING),
     ring.Found(NAME, BIG, contact(1), RING, BIG),
+    cluster.Heartbeat(
+        NAME, BIG, EPOCH, 1.0, True, Micros(BIG), VERSION, True, bytes(32), bytes(32), True, TABLE.owners
+    ),
     cluster.HeartbeatAck(NAME, EPOCH, Micros(BIG), RING, RING, TABLE, VERSION, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
     cluster.Vacancy(NAME, BIG, EPOCH, TABLE),
     cluster.ReplicateChanges(NAME, EPOCH, CHANGES),
