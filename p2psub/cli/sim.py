@@ -173,7 +173,6 @@ def _tell_failure(
         f"seed {report.seed} failed: {len(broken)} violations, first {first.invariant}{at}: {first.text}",
         f"  record:    {'-' if first.record is None else shown(first.record)}",
         f"  commit:    {_commit()}",
-        f"  options:   {dataclasses.asdict(plan)}",
         f"  schedules: {', '.join(report.schedules) or '-'}",
         f"  digest:    {report.digest}",
         f"  replay:    {shlex.join(command)}",
