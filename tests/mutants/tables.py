@@ -69,7 +69,7 @@ def asks_present_owners_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TableGrants, "must_confirm", present)
 
 
-@mutant("S1", on=TABLES_MOVE)
+@mutant("S1", on=TABLES_MOVE, first=1)
 def claims_before_owners_confirmed(patch: pytest.MonkeyPatch) -> None:
     """Rule: the super-node claims of its owners only what they confirmed. Here it claims what it has sent."""
     apply = Confirmations._apply_if_stored
