@@ -46,6 +46,9 @@ def overlay(
     clusters: Annotated[int | None, typer.Option(help="How many rings (default: 8).")] = None,
     members: Annotated[int | None, typer.Option(help="Peers per ring (default: 8).")] = None,
     seconds: Annotated[float | None, typer.Option(help="Virtual seconds per seed (default: 200).")] = None,
+    mixed_shapes: Annotated[
+        bool, typer.Option(help="Each seed draws clusters and members: 3 x 3, 1 x 16, 5 x 12, 12 x 4 or 8 x 8.")
+    ] = False,
     seeds: Annotated[str, typer.Option(help="A..B (both included), or a list like 1,5,9.")] = "0..3",
     faults: Annotated[str | None, typer.Option(help="Comma-separated faults, or 'none'.")] = None,
     schedules: Annotated[str | None, typer.Option(help="Adversarial schedules by name, 'mixed', or 'none'.")] = None,
@@ -65,17 +68,22 @@ def overlay(
     """
     # Here, because the node's CLI must not load simulations.
     from sims.scenarios.campaign import Job, figures, perform, reports  # noqa: PLC0415
+    from sims.scenarios.scenario import shaped  # noqa: PLC0415
     from sims.scenarios.segments import write_segments  # noqa: PLC0415
 
     with explained(as_json):
         numbers = read_seeds(seeds)
         plan = _plan(scenario, clusters, members, seconds, faults, schedules)
+        if mixed_shapes and (clusters, members) != (None, None):
+            raise ConfigError("mixed_shapes", "draws clusters and members; leave out --clusters and --members")
         if trace_out is not None and len(numbers) != 1:
             raise ConfigError("trace_out", "a trace is of one seed; give one with --seeds")
         if trace_out is not None and trace_out.exists() and (not trace_out.is_dir() or any(trace_out.iterdir())):
             raise ConfigError("trace_out", f"{trace_out} is there already; name a new directory for the trace")
         check_spark(spark, master)
-    work = [Job(plan, number, codec_share, keep_entries=trace_out is not None) for number in numbers]
+    plans = [shaped(plan, number) if mixed_shapes else plan for number in numbers]
+    keeps_entries = trace_out is not None
+    work = [Job(one, number, codec_share, keeps_entries) for one, number in zip(plans, numbers, strict=True)]
     done: list[SeedReport] = []
     if spark:
         with explained(as_json):
@@ -95,7 +103,7 @@ def overlay(
     else:
         _print_table(summary)
     suspects = sorted((report for report in done if report.findings), key=lambda report: report.seed)
-    is_broken = [_explain(report, plan, codec_share, scenario) for report in suspects]
+    is_broken = [_explain(report, codec_share, scenario) for report in suspects]
     if suspects:
         raise typer.Exit(EXIT_VIOLATION if any(is_broken) else EXIT_TOO_SHORT)
 
@@ -145,11 +153,11 @@ def _shown(value: object) -> str:
     return f"{figure:,}" if isinstance(figure, int) else str(figure)
 
 
-def _explain(report: SeedReport, plan: Scenario, codec_share: int, file: Path | None) -> bool:
+def _explain(report: SeedReport, codec_share: int, file: Path | None) -> bool:
     """Say why a seed is not fine: what shows it fail again, or that it is too short. Tells whether it failed."""
     broken = [finding for finding in report.findings if not finding.is_vacuous]
     if broken:
-        _tell_failure(report, broken, plan, codec_share, file)
+        _tell_failure(report, broken, codec_share, file)
     else:
         why = "; ".join(finding.text for finding in report.findings)
         advice = "give more --seconds, --clusters or --members, or fewer --faults"
@@ -157,13 +165,11 @@ def _explain(report: SeedReport, plan: Scenario, codec_share: int, file: Path | 
     return bool(broken)
 
 
-def _tell_failure(
-    report: SeedReport, broken: list[Finding], plan: Scenario, codec_share: int, file: Path | None
-) -> None:
+def _tell_failure(report: SeedReport, broken: list[Finding], codec_share: int, file: Path | None) -> None:
     """Everything that is needed to see a failing seed fail again."""
     from sims.checkers.evidence import shown  # noqa: PLC0415
 
-    first = broken[0]
+    first, plan = broken[0], report.scenario
     command = ["p2psub", "sim", "overlay", "--clusters", str(plan.clusters), "--members", str(plan.members)]
     command += ["--seconds", f"{plan.seconds:g}", "--seeds", str(report.seed)]
     command += ["--faults", ",".join(plan.faults) or "none", "--schedules", ",".join(plan.schedules) or "none"]

@@ -23,15 +23,33 @@ from sims.engine.world import World, status_of
 CRASH_EVERY_US: Final = 2_500_000
 CUT_EVERY_US: Final = 12_000_000
 PAUSE_EVERY_US: Final = 15_000_000
+FLAP_EVERY_US: Final = 20_000_000
+OUTAGE_EVERY_US: Final = 60_000_000
 DOWN_US: Final = (500_000, 15 * SECOND_US)
 CUT_US: Final = (2 * SECOND_US, 25 * SECOND_US)
 LONG_CUT_US: Final = (10 * SECOND_US, 20 * SECOND_US)
 PAUSE_US: Final = (500_000, 6 * SECOND_US)
+FLAPS: Final = (5, 20)
+FLAP_US: Final = (100_000, SECOND_US)
+"""How often a link that flaps is cut in a row, and for how long it is down, and up, each time."""
+OUTAGE_US: Final = (60 * SECOND_US, 240 * SECOND_US)
 LOSS_MAX: Final = 0.10
 DUPLICATE_MAX: Final = 0.10
 REORDER_MAX: Final = 0.05
 
-KINDS: Final = ("crash", "wipe", "partition", "loss", "duplicate", "reorder", "pause", "disk")
+KINDS: Final = (
+    "crash",
+    "wipe",
+    "partition",
+    "loss",
+    "duplicate",
+    "reorder",
+    "pause",
+    "disk",
+    "drift",
+    "flap",
+    "outage",
+)
 """Faults that may be switched on."""
 
 
@@ -290,6 +308,8 @@ class FaultSchedule:
             ("partition", CUT_EVERY_US, self._cut),
             ("pause", PAUSE_EVERY_US, self._pause),
             ("disk", PAUSE_EVERY_US, self._fill_disk),
+            ("flap", FLAP_EVERY_US, self._flap),
+            ("outage", OUTAGE_EVERY_US, self._outage),
         ):
             if kind in self._kinds:
                 self._repeat(self._rngs[kind], every_us, action)
@@ -321,6 +341,23 @@ class FaultSchedule:
             host = saboteur.super_node(host.cluster) or host
         wipe = rng.random() < 0.35 and "wipe" in self._kinds
         saboteur.strike(host, silent=rng.random() < 0.5, wipe=wipe, down_us=rng.randint(*DOWN_US))
+
+    def _outage(self) -> None:
+        rng, saboteur = self._rngs["outage"], self._saboteur
+        peers = saboteur.peers()
+        if peers:
+            saboteur.strike(rng.choice(peers), silent=rng.random() < 0.5, down_us=rng.randint(*OUTAGE_US))
+
+    def _flap(self) -> None:
+        """One link goes down and up again, many times: each time what waits on it is lost."""
+        rng, saboteur = self._rngs["flap"], self._saboteur
+        peers = saboteur.peers()
+        if len(peers) > 1:
+            pair, after_us = rng.sample(peers, 2), 0
+            for _ in range(rng.randint(*FLAPS)):
+                down_us = rng.randint(*FLAP_US)
+                saboteur.world.agenda.after(after_us, saboteur.cut, "flap", [(pair[0], pair[1])], down_us)
+                after_us += down_us + rng.randint(*FLAP_US)
 
     def _pause(self) -> None:
         rng = self._rngs["pause"]

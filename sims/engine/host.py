@@ -56,6 +56,7 @@ class Host:
         "core",
         "dialing",
         "disk",
+        "drift_ppm",
         "id",
         "inbox",
         "incarnation",
@@ -90,12 +91,24 @@ class Host:
         self.wall_offset_us = 0
         self.skew_us = 0
         self.steady_us = 0
+        """What the steady clock showed at the start of the process."""
         self.started_us = 0
+        self.drift_ppm = 0
+        """How much faster than true time the steady clock runs."""
 
     @property
     def is_up(self) -> bool:
         """Whether its process runs."""
         return self.core is not None
+
+    def steady(self, true_us: int) -> Micros:
+        """What the steady clock of its process shows at an instant."""
+        passed_us = true_us - self.started_us
+        return Micros(self.steady_us + passed_us + passed_us * self.drift_ppm // 1_000_000)
+
+    def true_time(self, steady_us: int) -> int:
+        """The first instant at which the steady clock shows so much."""
+        return self.started_us - (self.steady_us - steady_us) * 1_000_000 // (1_000_000 + self.drift_ppm)
 
 
 class CoreFault(Exception):

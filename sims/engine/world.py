@@ -21,7 +21,6 @@ from p2psub.model.effects import (
     Transmit,
 )
 from p2psub.model.ids import ClusterId, Contact, NodeId
-from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.model.records import Record
 from p2psub.model.status import NodeStatus
@@ -37,6 +36,8 @@ STEADY_ORIGIN_MS_MAX: Final = 1_000_000_000
 WALL_ORIGIN_US: Final = 1_700_000_000_000_000
 SKEW_US_MAX: Final = 5_000_000
 """Wall clocks are that far off, each for the whole run."""
+DRIFT_PPM_MAX: Final = 20_000
+"""Steady clocks that drift run up to 2 % fast or slow, each for the whole run."""
 
 _FIRED: Final = TimerFired()
 
@@ -56,6 +57,7 @@ class World:
         *,
         shape_of: Callable[[Host, Host], LinkShape] | None = None,
         clock_seed: int | None = None,
+        drift: bool = False,
         recode: Callable[[list[Message]], list[Message]] | None = None,
         recode_every: int = 0,
         keep_trace: bool = True,
@@ -69,6 +71,7 @@ class World:
         self.on_reply: list[OnReply] = []
         self._touched: list[Host] = []
         self._clock_rng = Random(f"{seed if clock_seed is None else clock_seed}/clocks")
+        self._drift_rng = Random(f"{seed}/drift") if drift else None
         self._disk_rng = Random(f"{seed}/disks")
         self.network = Network(
             self.agenda,
@@ -104,6 +107,7 @@ class World:
         """A new machine, switched off."""
         host = Host(len(self.hosts), contact, cluster, birth)
         host.skew_us = self._clock_rng.randint(-SKEW_US_MAX, SKEW_US_MAX)
+        host.drift_ppm = 0 if self._drift_rng is None else self._drift_rng.randint(-DRIFT_PPM_MAX, DRIFT_PPM_MAX)
         self.hosts.append(host)
         self.network.attach(host)
         return host
@@ -114,7 +118,7 @@ class World:
         host.incarnation += 1
         host.started_us = self.agenda.now
         host.steady_us = self._clock_rng.randrange(STEADY_ORIGIN_MS_MAX) * GRAIN_US
-        host.wall_offset_us = WALL_ORIGIN_US + host.skew_us - host.steady_us
+        host.wall_offset_us = WALL_ORIGIN_US + host.skew_us + host.started_us - host.steady_us
         host.power = Power.ON
         host.stored_due = 0
         rng = Random(f"{self.seed}/{host.index}/{host.incarnation}")
@@ -207,7 +211,7 @@ class World:
         host.inbox = []
         self.steps += 1
         try:
-            effects = core.step(inputs, Micros(self.agenda.now + host.steady_us))
+            effects = core.step(inputs, host.steady(self.agenda.now))
         except Exception as error:
             raise CoreFault(host, self.agenda.now, error) from error
         for effect in effects:
@@ -234,7 +238,7 @@ class World:
         self.trace.add(self.agenda.now, record)
 
     def _set_timer(self, host: Host, effect: SetTimer) -> None:
-        at = effect.at - host.steady_us
+        at = host.true_time(effect.at)
         if at != host.timer_at:
             host.timer_at = at
             self.agenda.at(at, self._fire, host, at)

@@ -30,6 +30,7 @@ class SeedReport:
     """What one seed showed."""
 
     seed: int
+    scenario: Scenario
     nodes: int
     digest: str
     judgement: Judgement
@@ -74,6 +75,7 @@ def run(
     world = stage.world
     return SeedReport(
         seed=seed,
+        scenario=scenario,
         nodes=sum(host.cluster is not None for host in world.hosts),
         digest=world.trace.digest(),
         judgement=judgement,

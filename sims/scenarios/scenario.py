@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +23,8 @@ DEFAULT_FAULTS = ("crash", "partition", "loss", "duplicate", "wipe")
 FULL_SIZE = (8, 8, 200.0)
 """Clusters, members and seconds from which on a thousand obligations are required."""
 OBLIGATIONS_MIN = 1000
+SHAPES = ((3, 3), (1, 16), (5, 12), (12, 4), (8, 8))
+"""Clusters and members: small rings, one large ring, few large ones, many small ones, and the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,12 @@ class Scenario:
         """Below this a seed counts as vacuous."""
         full = (self.clusters, self.members, self.seconds)
         return OBLIGATIONS_MIN if all(has >= wants for has, wants in zip(full, FULL_SIZE, strict=True)) else 1
+
+
+def shaped(scenario: Scenario, seed: int) -> Scenario:
+    """The scenario in a shape that the seed draws."""
+    clusters, members = Random(f"{seed}/shape").choice(SHAPES)
+    return replace(scenario, clusters=clusters, members=members)
 
 
 def read_scenario(path: Path) -> Scenario:

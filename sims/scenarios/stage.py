@@ -53,6 +53,7 @@ class Stage:
             seed,
             shape_of=LinkShapes(seed, scenario.bandwidth).between,
             clock_seed=clock_seed,
+            drift="drift" in scenario.faults,
             recode=recode if codec_share else None,
             recode_every=codec_share,
         )

@@ -46,7 +46,7 @@ def leavers_never_lead(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Membership, "is_my_turn", lambda self: not self._life.is_leaving and is_my_turn(self))
 
 
-@mutant("S5", on=SMALL_RINGS_LEAVE_UNDER_FIRE, first=113)
+@mutant("S5", on=SMALL_RINGS_LEAVE_UNDER_FIRE, first=113, slow=True)
 def counts_only_whom_it_met_itself(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new super-node counts members that others met in the term before. Here it hears of none."""
     note = Roster.note

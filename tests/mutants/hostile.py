@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from p2psub.config import ClusterConfig, NodeConfig, PubSubConfig
 from p2psub.model.instants import SECOND_US, Micros
-from sims.engine.faults import KINDS
 from sims.scenarios.scenario import Scenario
 from sims.workloads.load import Load
 
 _LOAD = Load(subscriptions=24, events_per_second=10.0)
+_MANY_FAULTS = ("crash", "wipe", "partition", "loss", "duplicate", "reorder", "pause", "disk")
 _CHURN = Load(subscriptions=24, events_per_second=10.0, churn_per_second=6.0)
 
 OWNERS_FALL = Scenario(
@@ -186,7 +186,9 @@ SMALL_RINGS_LEAVE = Scenario(
 SMALL_RINGS_LEAVE_APART = replace(SMALL_RINGS_LEAVE, clusters=3, faults=("partition",))
 """The same, while what they owe cannot be delivered."""
 
-SMALL_RINGS_LEAVE_UNDER_FIRE = Scenario(clusters=3, members=3, seconds=150.0, faults=KINDS, schedules=("departures",))
+SMALL_RINGS_LEAVE_UNDER_FIRE = Scenario(
+    clusters=3, members=3, seconds=150.0, faults=_MANY_FAULTS, schedules=("departures",)
+)
 """Members of small rings leave under all faults."""
 
 LONE_RING_IN_PIECES = Scenario(
@@ -199,7 +201,7 @@ LONE_RING_IN_PIECES = Scenario(
     load=Load(subscriptions=32, events_per_second=10.0, churn_per_second=4.0),
 )
 """Cuts of every kind through one ring, which no other cluster can tell what it missed."""
-LONE_RING_UNDER_FIRE = Scenario(clusters=1, members=8, seconds=200.0, faults=KINDS, schedules=())
+LONE_RING_UNDER_FIRE = Scenario(clusters=1, members=8, seconds=200.0, faults=_MANY_FAULTS, schedules=())
 """All faults on one ring: its terms end so soon that former super-nodes fill new ones."""
 
 CUBE_UNDER_FIRE = Scenario(

@@ -22,6 +22,8 @@ class Mutant:
     scenario: Scenario
     seeds: tuple[int, ...]
     """Tried in this order: the one that killed it first, then others, for when the code moves."""
+    is_slow: bool
+    """Killed in `make test-slow` alone: its scenario takes many seconds."""
 
     @property
     def name(self) -> str:
@@ -31,13 +33,15 @@ class Mutant:
 MUTANTS: list[Mutant] = []
 
 
-def mutant(*killers: str, on: Scenario, first: int | tuple[int, ...] = 0, seeds: int = 6) -> Callable[[Break], Break]:
+def mutant(
+    *killers: str, on: Scenario, first: int | tuple[int, ...] = 0, seeds: int = 6, slow: bool = False
+) -> Callable[[Break], Break]:
     """Register a breaking function. `first` names the seeds to try first, `seeds` how many may be tried in all."""
     known = (first,) if isinstance(first, int) else first
 
     def register(apply: Break) -> Break:
         others = [seed for seed in range(seeds + len(known)) if seed not in known]
-        MUTANTS.append(Mutant(apply, frozenset(killers), on, (*known, *others)[:seeds]))
+        MUTANTS.append(Mutant(apply, frozenset(killers), on, (*known, *others)[:seeds], slow))
         return apply
 
     return register

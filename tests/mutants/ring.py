@@ -100,7 +100,7 @@ def leads_on_an_old_word(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Election, "is_fresh", property(lambda self: True))
 
 
-@mutant("S1", on=LONE_RING_UNDER_FIRE, first=700133)
+@mutant("S1", on=LONE_RING_UNDER_FIRE, first=700133, slow=True)
 def holds_everything_ever_after(patch: pytest.MonkeyPatch) -> None:
     """Rule: a former super-node holds everything until the next term answers. Here it says so for ever."""
     end = Office.end

@@ -35,7 +35,10 @@ def mutated(one: Mutant, seed: int) -> dict[str, str]:
     return {finding.invariant: finding.text for finding in reversed(findings)}
 
 
-@pytest.mark.parametrize("one", MUTANTS, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "one",
+    [pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.is_slow else []) for one in MUTANTS],
+)
 def test_mutant_is_killed(one: Mutant, record_property: Callable[[str, object], None]) -> None:
     """One of the invariants that guard the rule notices, and only because the rule is broken."""
     began = process_time()

@@ -5,18 +5,35 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from p2psub.model.ids import Contact
 from p2psub.model.messages.liveness import Ping
 from sims.engine.clockwork import Agenda
-from sims.engine.host import CoreFault
+from sims.engine.host import Core, CoreFault, Host
 from sims.engine.network import LinkShape
+from sims.engine.placement import contact_for
+from sims.engine.world import World
 from tests.simulation.worlds import SECOND_US, core_of, digest_of_faulty_world, make_world, neighbours
 
 ROOT = Path(__file__).parents[2]
 EVEN = LinkShape(latency_ms=10, jitter_ms=0)
+
+
+def neighbour_named(name: str) -> Contact:
+    """Where a machine of that name is."""
+    return contact_for(0, name)
+
+
+def no_birth(
+    host: Host, rng: Random, disk: Mapping[str, Mapping[tuple[object, ...], object]], contacts: tuple[Contact, ...]
+) -> Core:
+    """For machines that are never started."""
+    raise AssertionError
 
 
 def test_actions_of_one_instant_keep_their_order() -> None:
@@ -64,6 +81,31 @@ def test_clock_offsets_do_not_change_what_happens() -> None:
         world.run_until(10 * SECOND_US)
         beats.append([(core_of(host).beat_times, core_of(host).heard) for host in hosts])
     assert beats[0] == beats[1]
+
+
+def test_a_clock_that_drifts_runs_fast_or_slow_and_its_timers_with_it() -> None:
+    """Between two instants it shows up to 2 % more or less; a timer is due when the clock shows its time."""
+    fast, even = Host(0, neighbour_named("a"), None, no_birth), Host(1, neighbour_named("b"), None, no_birth)
+    fast.drift_ppm = 20_000
+    for host in (fast, even):
+        host.started_us, host.steady_us = 7 * SECOND_US, 900 * SECOND_US
+    assert [host.steady(17 * SECOND_US) for host in (fast, even)] == [910_200_000, 910_000_000]
+    for host in (fast, even):
+        for at_us in (900_000_001, 910_000_000, 912_345_678):
+            due_us = host.true_time(at_us)
+            assert host.steady(due_us) >= at_us > host.steady(due_us - 2)
+
+
+def test_clocks_drift_only_where_that_is_asked_for() -> None:
+    """Each by a rate of its own, the same for every start."""
+
+    def rates(drift: bool) -> list[int]:
+        world = World(5, drift=drift)
+        return [world.add_host(neighbour_named(name), None, no_birth).drift_ppm for name in "abc"]
+
+    assert rates(drift=False) == [0, 0, 0]
+    assert rates(drift=True) == rates(drift=True)
+    assert len(set(rates(drift=True))) == 3
 
 
 def test_link_is_up_at_both_ends_after_a_round_trip() -> None:

@@ -14,7 +14,7 @@ from tests.simulation.worlds import SECOND_US, make_world, neighbours
 HEARTBEAT_US = SECOND_US
 
 
-def _play(seed: int) -> tuple[list[Crash], dict[tuple[int, int], int], Saboteur]:
+def _play(seed: int, *kinds: str, seconds: int = 120) -> tuple[list[Crash], dict[tuple[int, int], int], Saboteur]:
     """Crashes of a long random schedule, and when each process start happened."""
     world, hosts = make_world(24, seed=seed, clusters=3)
     budget = Budget(HEARTBEAT_US, 3)
@@ -22,9 +22,9 @@ def _play(seed: int) -> tuple[list[Crash], dict[tuple[int, int], int], Saboteur]
         assert host.cluster is not None
         budget.enrol(host.cluster, host.index)
     saboteur = Saboteur(world, budget, Random(seed), lambda host: neighbours(hosts, host))
-    FaultSchedule(saboteur, frozenset({"crash", "wipe", "partition"}), seed).open(120 * SECOND_US)
+    FaultSchedule(saboteur, frozenset(kinds or ("crash", "wipe", "partition")), seed).open(seconds * SECOND_US)
     starts: dict[tuple[int, int], int] = {}
-    for _ in range(1_300):
+    for _ in range(10 * seconds + 100):
         world.run_for(100_000)
         starts.update({(host.index, host.incarnation): host.started_us for host in hosts if host.is_up})
     assert all(host.is_up for host in hosts), "everybody is back when the window is over"
@@ -98,3 +98,21 @@ def test_a_member_that_came_back_counts_for_six_heartbeats_more() -> None:
     assert not budget.allows(cluster, [2], 106 * HEARTBEAT_US - 1, super_node=False)
     assert budget.allows(cluster, [2], 106 * HEARTBEAT_US, super_node=False)
     assert budget.allows(cluster, [0], 101 * HEARTBEAT_US, super_node=False), "it is counted already"
+
+
+def test_an_outage_lasts_for_minutes() -> None:
+    """Longer than any patience of the others, and within the budget as every crash."""
+    crashes, starts, _ = _play(0, "outage", seconds=600)
+    down_us = [starts[crash.host, crash.incarnation + 1] - crash.at_us for crash in crashes]
+    assert len(down_us) > 3
+    assert all(
+        span >= 60 * SECOND_US or crash.at_us + span >= 600 * SECOND_US
+        for crash, span in zip(crashes, down_us, strict=True)
+    )
+
+
+def test_a_link_that_flaps_is_cut_many_times_for_a_moment() -> None:
+    """Each time for a second at most, and it is whole in the end."""
+    cuts = _play(0, "flap")[2].log.cuts
+    assert len(cuts) > 10
+    assert all(cut.until_us is not None and cut.until_us - cut.at_us <= SECOND_US + 1_000 for cut in cuts)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from p2psub.model.changes import LogId
 from p2psub.model.effects import Received
 from p2psub.model.ids import Contact, Epoch
-from p2psub.model.instants import Micros, Stamp
+from p2psub.model.instants import Stamp
 from p2psub.model.messages import Message
 from p2psub.model.places import TableVersion
 from sims.scenarios.scenario import Scenario
@@ -77,7 +77,7 @@ def test_no_lie_takes_a_node_down() -> None:
         host = rng.choice(hosts)
         assert host.core is not None
         told = [liar.plausible(message) for message in messages]
-        now = Micros(world.now + host.steady_us)
+        now = host.steady(world.now)
         host.core.step([Received(rng.choice(liar.contacts), told, Stamp(1, 1))], now)
 
     lie()
