@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,13 @@ from typer.testing import CliRunner
 
 from p2psub.cli.main import app
 from p2psub.cli.matching import EXIT_CONFIG
+
+
+@pytest.fixture(autouse=True)
+def _collector_passes_over_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before every measurement it is asked to look at everything, and most of that is pytest's."""
+    gc.freeze()
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
 
 
 def run(*arguments: str) -> dict[str, Any]:
