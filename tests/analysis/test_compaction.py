@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -16,8 +18,32 @@ from p2psub.analysis.sources import NoTraces
 from p2psub.analysis.tables import Tables
 from p2psub.errors import ConfigError
 from p2psub.model.content import Filter, Moment, Operator, Predicate, Value
-from p2psub.model.records import Kind
+from p2psub.traces.segments import SegmentName, segments_of, short_name
 from tests.analysis.planted_trace import PlantedTrace, node_of
+
+
+BATCH = 8
+"""Records in a segment."""
+
+
+class Whole(NamedTuple):
+    """A trace, and the directory of its compaction."""
+
+    trace: PlantedTrace
+    compacted: Compacted
+    out: Path
+
+    def copy_to(self, out: Path) -> None:
+        """The same tables at a place where a test may spoil them."""
+        shutil.copytree(self.out, out)
+
+
+@pytest.fixture(scope="module")
+def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A compaction takes seconds: one for all tests that look at what it leaves."""
+    trace, place = rich_trace(), tmp_path_factory.mktemp("whole")
+    trace.write(place / "in", batch=BATCH)
+    return Whole(trace, compact(spark, [place / "in"], place / "out"), place / "out")
 
 
 def rich_trace() -> PlantedTrace:
@@ -47,6 +73,9 @@ def rich_trace() -> PlantedTrace:
     bob.deliver(event, subscription)
     alice.acknowledge(event, count=1, copies=3, peer=owner.node)
     bob.lose(4)
+    many = [alice.publish() for _ in range(20)]
+    for event in reversed(many + many):
+        bob.keep(event)
     for process in (alice, bob):
         process.close()
     return trace
@@ -69,14 +98,19 @@ def files(compacted: Compacted) -> tuple[int, int, int]:
     return compacted.files, compacted.repeated, len(compacted.skipped)
 
 
-def test_every_record_comes_through_whole(spark: SparkSession, tmp_path: Path) -> None:
+def segments_below(directory: Path) -> list[tuple[SegmentName, Path]]:
+    """Every segment that was written there, those of a process in order."""
+    return segments_of(directory.rglob("*.ndjson"))
+
+
+def test_every_record_comes_through_whole(spark: SparkSession, whole: Whole) -> None:
     """What Spark makes of segments is what plain Python makes of the records: all fields, names, processes."""
-    trace = rich_trace()
-    trace.write(tmp_path / "in", batch=3)
-    compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
-    assert_same(compacted.tables, trace.tables(spark))
-    assert (compacted.rows, files(compacted)) == (len(trace.records), (6, 0, 0))
-    assert_same(open_compacted(spark, tmp_path / "out").tables, trace.tables(spark))
+    trace, compacted, out = whole
+    wanted = trace.tables(spark)
+    assert_same(compacted.tables, wanted)
+    written = sum(math.ceil(len(process.records) / BATCH) for process in trace.processes)
+    assert (compacted.rows, files(compacted)) == (len(trace.records), (written, 0, 0))
+    assert_same(open_compacted(spark, out).tables, wanted)
     unknown = compacted.tables.processes.where("records = 0").collect()
     assert [(row.is_closed, row.missing, row.first_us) for row in unknown] == [(False, 0, None)]
 
@@ -84,14 +118,16 @@ def test_every_record_comes_through_whole(spark: SparkSession, tmp_path: Path) -
 def test_a_record_counts_once_however_often_it_lies_there(spark: SparkSession, tmp_path: Path) -> None:
     """Copied directories, and segments that hold parts of each other, change nothing."""
     trace = rich_trace()
-    trace.write(tmp_path / "one", batch=4)
+    wanted = trace.tables(spark)
+    trace.write(tmp_path / "one", batch=12)
+    written = len(segments_below(tmp_path))
     shutil.copytree(tmp_path / "one", tmp_path / "two" / "copy")
     compacted = compact(spark, [tmp_path, tmp_path / "two"], tmp_path / "out")
-    assert_same(compacted.tables, trace.tables(spark))
-    assert files(compacted) == (5, 5, 0)
-    trace.write(tmp_path / "three", batch=3)
+    assert_same(compacted.tables, wanted)
+    assert files(compacted) == (written, written, 0)
+    trace.write(tmp_path / "three", batch=BATCH)
     compacted = compact(spark, [tmp_path], tmp_path / "out")
-    assert_same(compacted.tables, trace.tables(spark))
+    assert_same(compacted.tables, wanted)
     assert compacted.rows == len(trace.records)
 
 
@@ -108,30 +144,23 @@ def test_what_was_compacted_can_be_compacted_again(spark: SparkSession, tmp_path
     assert_same(compact(spark, [tmp_path / "more"], tmp_path / "again").tables, trace.tables(spark))
 
 
-def test_tables_are_partitioned_and_sorted(spark: SparkSession, tmp_path: Path) -> None:
+def test_tables_are_partitioned_and_sorted(spark: SparkSession, whole: Whole) -> None:
     """A question reads the kinds it is about; records of one event lie beside each other, in time."""
-    trace = PlantedTrace()
-    alice, bob = trace.process("alice"), trace.process("bob")
-    events = [alice.publish() for _ in range(20)]
-    for event in reversed(events + events):
-        bob.keep(event)
-    trace.write(tmp_path / "in", batch=7)
-    compact(spark, [tmp_path / "in"], tmp_path / "out")
-    kept = spark.read.parquet(str(tmp_path / "out" / "records" / "kind=copy")).collect()
-    assert len(kept) == 40
+    kept = spark.read.parquet(str(whole.out / "records" / "kind=copy")).collect()
+    assert len(kept) == 41
     assert [(row.event, row.wall_us) for row in kept] == sorted((row.event, row.wall_us) for row in kept)
-    assert {path.name for path in (tmp_path / "out" / "records").glob("kind=*")} == {
-        f"kind={kind}" for kind in (Kind.START, Kind.PUBLISH, Kind.COPY)
+    assert {path.name for path in (whole.out / "records").glob("kind=*")} == {
+        f"kind={record.kind}" for record in whole.trace.records
     }
 
 
-def test_a_crash_leaves_no_half_result(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_leaves_no_half_result(
+    spark: SparkSession, whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where compaction ends early, what was there before is still there, and no draft is."""
+    whole.copy_to(tmp_path / "out")
     trace = PlantedTrace()
     trace.process("alice")
-    trace.write(tmp_path / "in")
-    compact(spark, [tmp_path / "in"], tmp_path / "out")
-    trace.process("bob")
     trace.write(tmp_path / "in")
 
     def fail(*_: object) -> None:
@@ -141,40 +170,52 @@ def test_a_crash_leaves_no_half_result(spark: SparkSession, tmp_path: Path, monk
         patch.setattr("p2psub.analysis.compaction.processes_of", fail)
         with pytest.raises(KeyboardInterrupt):
             compact(spark, [tmp_path / "in"], tmp_path / "out")
-    assert open_compacted(spark, tmp_path / "out").tables.records.count() == 1
+    assert open_compacted(spark, tmp_path / "out").rows == len(whole.trace.records)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
-    assert compact(spark, [tmp_path / "in"], tmp_path / "out").rows == 2
+    assert compact(spark, [tmp_path / "in"], tmp_path / "out").rows == 1
 
 
 @pytest.mark.parametrize("part", ["records", "records/kind=copy", "processes"])
-def test_a_compaction_that_was_copied_in_part_is_refused(spark: SparkSession, tmp_path: Path, part: str) -> None:
+def test_a_compaction_that_was_copied_in_part_is_refused(
+    spark: SparkSession, whole: Whole, tmp_path: Path, part: str
+) -> None:
     """Its mark may have come before its data; a figure of the rest would be wrong."""
-    rich_trace().write(tmp_path / "in")
-    compact(spark, [tmp_path / "in"], tmp_path / "out")
+    whole.copy_to(tmp_path / "out")
     shutil.rmtree(tmp_path / "out" / part)
     with pytest.raises(NoTraces, match="is not whole"):
         compact(spark, [tmp_path / "out"], tmp_path / "again")
 
 
-@pytest.mark.parametrize("moment", ["find_sources", "read_segments"])
 def test_a_segment_that_goes_meanwhile_is_missing_and_named(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before Spark lists the files, or after: peers discard their oldest when they have too many."""
-    rich_trace().write(tmp_path / "in", batch=3)
-    gone = min((tmp_path / "in").rglob("*.ndjson"))
-    before = getattr(compaction, moment)
+    """One before Spark lists the files, and one after: peers discard their oldest when they have too many."""
+    trace = rich_trace()
+    alice, bob = trace.processes[:2]
+    trace.write(tmp_path / "in", batch=BATCH)
+    written = segments_below(tmp_path)
+    gone = {
+        moment: next(path for segment, path in written if segment.node == short_name(process.node))
+        for moment, process in {"find_sources": alice, "read_segments": bob}.items()
+    }
 
-    def go_after(*words: object) -> object:
-        done = before(*words)
-        gone.unlink()
+    def go_after(moment: str) -> Callable[..., object]:
+        do = getattr(compaction, moment)
+
+        def done(*words: object) -> object:
+            result = do(*words)
+            gone[moment].unlink(missing_ok=True)
+            return result
+
         return done
 
-    monkeypatch.setattr(compaction, moment, go_after)
+    for moment in gone:
+        monkeypatch.setattr(compaction, moment, go_after(moment))
     compacted = compact(spark, [tmp_path / "in"], tmp_path / "out")
-    assert compacted.skipped == [(gone, "went while it was being read")]
-    assert files(compacted) == (5, 0, 1)
-    assert [row.unread for row in compacted.tables.processes.where("unread > 0").collect()] == [1]
+    assert compacted.skipped == [(path, "went while it was being read") for path in sorted(gone.values())]
+    assert files(compacted) == (len(written) - 2, 0, 2)
+    unread = compacted.tables.processes.where("unread > 0").join(compacted.tables.nodes, "node").collect()
+    assert {(row.id, row.unread) for row in unread} == {(alice.node.hex(), 1), (bob.node.hex(), 1)}
 
 
 def test_only_compacted_traces_are_replaced(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,6 +23,14 @@ EDGE_MS = 100
 """When everything that he may have said is said, unless it is never."""
 
 
+def start_again(trace: PlantedTrace, bob: Process, at_ms: float) -> Process:
+    """His second start."""
+    again = Process(trace, bob.node, 2, bob.cluster)
+    trace.processes.append(again)
+    again.start(at_ms=at_ms)
+    return again
+
+
 def closed(_: PlantedTrace, bob: Process) -> None:
     """Nothing is missing: a record that was not made is not there."""
     bob.drop("ended", at_ms=EDGE_MS)
@@ -32,7 +40,7 @@ def closed(_: PlantedTrace, bob: Process) -> None:
 def killed(trace: PlantedTrace, bob: Process) -> None:
     """He wrote his last record long before, was killed, and had entered his ring again at the edge."""
     bob.drop("ended", at_ms=30)
-    again = trace.process("bob", 2, at_ms=EDGE_MS - 40)
+    again = start_again(trace, bob, at_ms=EDGE_MS - 40)
     again.ring(at_ms=EDGE_MS)
     again.close(at_ms=900)
 
@@ -45,13 +53,13 @@ def killed_for_good(_: PlantedTrace, bob: Process) -> None:
 def killed_before_a_ring(trace: PlantedTrace, bob: Process) -> None:
     """He came back and found nobody: he may not know how late it was when he was killed."""
     bob.drop("ended", at_ms=30)
-    trace.process("bob", 2, at_ms=EDGE_MS).close(at_ms=900)
+    start_again(trace, bob, at_ms=EDGE_MS).close(at_ms=900)
 
 
 def ahead(trace: PlantedTrace, bob: Process) -> None:
     """He had followed clocks that are ahead of his own: his last stamp is later than those of his next start."""
     bob.drop("ended", at_ms=EDGE_MS)
-    again = trace.process("bob", 2, at_ms=40)
+    again = start_again(trace, bob, at_ms=40)
     again.ring(at_ms=50)
     again.close(at_ms=60)
 
@@ -82,7 +90,7 @@ def discarded(_: PlantedTrace, bob: Process) -> None:
 def discarded_start(trace: PlantedTrace, bob: Process) -> None:
     """A whole start of his is gone, which nobody names; he says so in the next, which entered its ring at the edge."""
     trace.processes.remove(bob)
-    again = trace.process("bob", 2, at_ms=EDGE_MS - 40)
+    again = start_again(trace, bob, at_ms=EDGE_MS - 40)
     again.ring(at_ms=EDGE_MS)
     again.drop("trace_discarded", count=9, at_ms=800)
     again.close(at_ms=900)
@@ -104,6 +112,10 @@ SPANS: dict[Spoil, SilentSpan | None] = {
 
 TIMES_MS = (10.0, 50.0, float(EDGE_MS), EDGE_MS + 0.001)
 """Before the last record of whoever is killed, in his tail, at the edge, and one microsecond later."""
+
+
+WHOLE: tuple[Spoil, ...] = (closed, killed_for_good, discarded_start)
+"""One for each end that a span may have: none, never, and the edge, here for a start that is in no table."""
 
 
 def planted(spoil: Spoil) -> tuple[PlantedTrace, list[EventId]]:
@@ -129,7 +141,26 @@ def planted(spoil: Spoil) -> tuple[PlantedTrace, list[EventId]]:
     return trace, events
 
 
-@pytest.mark.parametrize("spoil", SPANS, ids=lambda spoil: spoil.__name__)
+def test_every_process_is_silent_up_to_its_edge(spark: SparkSession) -> None:
+    """In one trace, each of a peer of its own; of a start that is gone whole there is no process to say it of."""
+    trace = PlantedTrace()
+    spoiled = {spoil: trace.process(spoil.__name__, at_ms=3) for spoil in SPANS if spoil is not discarded_start}
+    for spoil, bob in spoiled.items():
+        bob.ring(at_ms=4)
+        spoil(trace, bob)
+    numbers = Numbers.of(trace.records)
+    found = SilentSpans.of(trace.tables(spark)).of_process
+    assert found == {
+        numbers.processes[bob.node, 1]: SilentSpan(*map(_on_the_wall_us, span))
+        for spoil, bob in spoiled.items()
+        if (span := SPANS[spoil]) is not None
+    }
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [pytest.param(spoil, marks=[] if spoil in WHOLE else [pytest.mark.slow], id=spoil.__name__) for spoil in SPANS],
+)
 def test_a_missing_part_reaches_to_its_edge_and_no_further(spark: SparkSession, spoil: Spoil) -> None:
     """Coverage, casts and the audit of losses agree on every event; what cannot lie in the span is lost."""
     trace, events = planted(spoil)
