@@ -21,7 +21,6 @@ from p2psub.model.content import Filter, Moment, Operator, Predicate, Value
 from p2psub.traces.segments import SegmentName, segments_of, short_name
 from tests.analysis.planted_trace import PlantedTrace, node_of
 
-
 BATCH = 8
 """Records in a segment."""
 

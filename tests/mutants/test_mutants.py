@@ -35,9 +35,15 @@ def mutated(one: Mutant, seed: int) -> dict[str, str]:
     return {finding.invariant: finding.text for finding in reversed(findings)}
 
 
+def marks_of(one: Mutant) -> list[pytest.MarkDecorator]:
+    """Mutants that die in the same run share a process: there the real protocol runs it once."""
+    first = next(other for other in MUTANTS if (other.scenario, other.seeds[0]) == (one.scenario, one.seeds[0]))
+    return [pytest.mark.xdist_group(first.name), *([pytest.mark.slow] if one.is_slow else [])]
+
+
 @pytest.mark.parametrize(
     "one",
-    [pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.is_slow else []) for one in MUTANTS],
+    [pytest.param(one, id=one.name, marks=marks_of(one)) for one in MUTANTS],
 )
 def test_mutant_is_killed(one: Mutant, record_property: Callable[[str, object], None]) -> None:
     """One of the invariants that guard the rule notices, and only because the rule is broken."""
