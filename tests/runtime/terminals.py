@@ -97,6 +97,7 @@ class Desk:
         self.directory = directory
         self._environment = os.environ | settings
         self._group = group
+        self.machine = machine
         self._command = [*machine, *COMMAND]
         self._terminals: list[Terminal] = []
 
