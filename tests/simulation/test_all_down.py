@@ -25,6 +25,7 @@ from sims.scenarios.run import run
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Disk, Stage
 from sims.workloads.load import Load
+from tests.simulation.seeds import seeds
 from tests.unit.bench import on_topic
 
 LOAD = Load(subscriptions=16, events_per_second=10.0, churn_per_second=1.0)
@@ -123,7 +124,7 @@ def test_everybody_is_ready_soon_after_the_last_one_is_back(clusters: int, membe
     assert delivers(stage, peers[0], peers[-1])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(0, 1, more=(2, 3)))
 def test_nothing_that_was_acknowledged_is_lost_when_all_are_down(seed: int) -> None:
     """Under load, judged by every checker: what was owed has an outcome, what is subscribed anew gets everything."""
     scenario = Scenario(clusters=4, members=5, seconds=150.0, faults=(), schedules=("all_down",), load=LOAD)
@@ -132,7 +133,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_all_are_down(seed: int) -> N
     assert report.crashes == 20
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(0, more=(1,)))
 def test_nothing_is_lost_when_all_are_down_and_the_network_is_bad(seed: int) -> None:
     """While they gather, a tenth of what they say is lost, repeated or overtaken."""
     faults = ("loss", "duplicate", "reorder")
@@ -140,7 +141,7 @@ def test_nothing_is_lost_when_all_are_down_and_the_network_is_bad(seed: int) -> 
     assert run(scenario, seed).findings == []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(2, more=(0, 1)))
 def test_those_who_come_back_go_on_without_those_who_do_not(seed: int) -> None:
     """No super-node comes back; clusters find each other by the spares that their entries name."""
     schedules = ("all_down_some_for_good",)

@@ -1,6 +1,6 @@
 """Casts through real nodes in a settled cube: N-1 transfers, no duplicate, few hops, whatever N and the founding order.
 
-A sample of sizes runs always; all of 1..64, three founding orders each, by
+A sample of sizes runs always, two larger ones in `make test-slow`; all of 1..64, three founding orders each, by
 `P2PSUB_CUBES=all pytest tests/simulation/test_casts.py -n 2`.
 """
 
@@ -22,8 +22,13 @@ from sims.scenarios.cube import Cube
 from tests.oracles.cube import dimensions_for, is_partition
 
 ALL = os.environ.get("P2PSUB_CUBES") == "all"
-SAMPLE = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17, 19, 23, 24, 27, 29, 31, 32, 33, 37, 64)
-CASES = [(size, seed) for size in (range(1, 65) if ALL else SAMPLE) for seed in (range(3) if ALL else (size,))]
+SAMPLE = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17, 19, 23, 24, 27, 29, 31, 32, 33)
+LARGER = (37, 64)
+CASES = (
+    [(size, seed) for size in range(1, 65) for seed in range(3)]
+    if ALL
+    else [*zip(SAMPLE, SAMPLE, strict=True), *(pytest.param(size, size, marks=pytest.mark.slow) for size in LARGER)]
+)
 GAP_US = 100_000
 TARGETS = 3
 

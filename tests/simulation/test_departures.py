@@ -15,6 +15,7 @@ from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 from sims.workloads.applications import Applications
 from sims.workloads.load import Load
+from tests.simulation.seeds import seeds
 
 LOAD = Load(subscriptions=12, events_per_second=20.0, churn_per_second=1.0)
 
@@ -100,7 +101,7 @@ def test_a_whole_ring_that_leaves_at_once_loses_nothing() -> None:
     assert events[Kind.ACKNOWLEDGE] <= events[Kind.DISCHARGE]
 
 
-@pytest.mark.parametrize("seed", [700020, 700021, 8])
+@pytest.mark.parametrize("seed", seeds(8, more=(700020, 700021)))
 def test_small_rings_lose_nothing_when_several_members_leave_at_once(seed: int) -> None:
     """Those that leave hold keys, and lead, as long as the others are too few."""
     report = run(Scenario(clusters=3, members=3, seconds=150.0, faults=("crash",), schedules=("departures",)), seed)
@@ -108,7 +109,7 @@ def test_small_rings_lose_nothing_when_several_members_leave_at_once(seed: int) 
     assert report.wipes > 5
 
 
-@pytest.mark.parametrize("seed", [0, 6])
+@pytest.mark.parametrize("seed", seeds(0, more=(6,)))
 def test_nothing_is_missed_when_peers_leave_among_crashes_and_cuts(seed: int) -> None:
     """Leavers are wiped as soon as they say that they have left."""
     faults = ("crash", "partition", "loss", "duplicate", "wipe")
