@@ -14,10 +14,9 @@ import pytest
 
 from sims.scenarios.run import run
 from sims.scenarios.scenario import Scenario
-from tests.mutants import applications, cube, departures, owed_events, restart, ring, tables
-from tests.mutants.mutant import MUTANTS, Mutant
+from tests.mutants.everyone import EVERYONE
+from tests.mutants.mutant import Mutant
 
-MODULES = (applications, cube, departures, owed_events, restart, ring, tables)
 MUTANTS_MIN = 18
 
 
@@ -37,13 +36,13 @@ def mutated(one: Mutant, seed: int) -> dict[str, str]:
 
 def marks_of(one: Mutant) -> list[pytest.MarkDecorator]:
     """Mutants that die in the same run share a process: there the real protocol runs it once."""
-    first = next(other for other in MUTANTS if (other.scenario, other.seeds[0]) == (one.scenario, one.seeds[0]))
+    first = next(other for other in EVERYONE if (other.scenario, other.seeds[0]) == (one.scenario, one.seeds[0]))
     return [pytest.mark.xdist_group(first.name), *([pytest.mark.slow] if one.is_slow else [])]
 
 
 @pytest.mark.parametrize(
     "one",
-    [pytest.param(one, id=one.name, marks=marks_of(one)) for one in MUTANTS],
+    [pytest.param(one, id=one.name, marks=marks_of(one)) for one in EVERYONE],
 )
 def test_mutant_is_killed(one: Mutant, record_property: Callable[[str, object], None]) -> None:
     """One of the invariants that guard the rule notices, and only because the rule is broken."""
@@ -63,8 +62,8 @@ def test_mutant_is_killed(one: Mutant, record_property: Callable[[str, object], 
 
 def test_mutants_are_many_and_say_what_they_break() -> None:
     """Each has a name of its own, a rule, and a killer that means something."""
-    assert len({one.name for one in MUTANTS}) == len(MUTANTS) >= MUTANTS_MIN
-    for one in MUTANTS:
+    assert len({one.name for one in EVERYONE}) == len(EVERYONE) >= MUTANTS_MIN
+    for one in EVERYONE:
         assert (one.apply.__doc__ or "").startswith("Rule"), one.name
         assert one.killers
         assert not one.killers & {"vacuous", "exception", "trace", "bound:formation"}

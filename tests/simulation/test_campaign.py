@@ -14,7 +14,7 @@ import pytest
 from sims.scenarios.run import run
 from sims.scenarios.scenario import FULL_SIZE
 from sims.scenarios.schedules import draw_schedules
-from tests.mutants.test_mutants import MUTANTS
+from tests.mutants.everyone import EVERYONE
 from tests.simulation.recorded import CAMPAIGN, SEEDS, UNCOMPILED, Recorded, recorded
 
 SEEDS_PER_CODEC_CHECK = 5
@@ -56,7 +56,7 @@ def test_every_schedule_is_judged_before_a_commit() -> None:
 
     Which mutants are left to `make test-slow`, `is_slow` says.
     """
-    of_mutants = {name for one in MUTANTS if not one.is_slow for name in one.scenario.schedules}
+    of_mutants = {name for one in EVERYONE if not one.is_slow for name in one.scenario.schedules}
     assert drawn_by_any(range(200)) <= drawn_by_any(UNCOMPILED) | of_mutants
 
 

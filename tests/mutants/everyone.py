@@ -1,0 +1,9 @@
+"""All mutants there are: whoever asks for them here has every module of them imported."""
+
+from __future__ import annotations
+
+from tests.mutants import applications, cube, departures, owed_events, restart, ring, tables
+from tests.mutants.mutant import MUTANTS, Mutant
+
+MODULES = (applications, cube, departures, owed_events, restart, ring, tables)
+EVERYONE: tuple[Mutant, ...] = tuple(MUTANTS)
