@@ -55,13 +55,17 @@ Neighbours = dict[tuple[Prefix, int], Prefix]
 
 def neighbours_of(prefixes: list[Prefix]) -> Neighbours:
     """Each cluster's neighbour across each of its bits, found quickly by trying the lengths that occur."""
-    known = set(prefixes)
+    known: dict[str, Prefix] = {prefix: prefix for prefix in prefixes}
     lengths = sorted({len(prefix) for prefix in prefixes})
+    zeros = "0" * lengths[-1]
     found = {}
     for own in prefixes:
-        for d in range(len(own)):
-            padded = own[:d] + ("1" if own[d] == "0" else "0") + own[d + 1 :] + "0" * lengths[-1]
-            found[own, d] = Prefix(next(padded[:length] for length in lengths if padded[:length] in known))
+        for d, bit in enumerate(own):
+            padded = own[:d] + ("1" if bit == "0" else "0") + own[d + 1 :] + zeros
+            for length in lengths:
+                if (owner := known.get(padded[:length])) is not None:
+                    found[own, d] = owner
+                    break
     return found
 
 
@@ -118,18 +122,22 @@ def coverage_from_every_root(prefixes: list[Prefix], neighbours: Neighbours) -> 
     What a receiver does depends on nothing but its prefix and the subcube it is asked to cover, so each such pair is
     walked once and used for all roots. From one subcube to the next larger one a receiver has one half more to hand on.
     """
-    done = {(own, own): Coverage(1 << n, 0, 0) for n, own in enumerate(prefixes)}
+    # Of plain tuples and texts: this is done a million times.
+    done: dict[tuple[str, str], tuple[int, int, int]] = {(own, own): (1 << n, 0, 0) for n, own in enumerate(prefixes)}
     by_dimension: dict[int, list[tuple[Prefix, Prefix]]] = {}
     for own in prefixes:
         for d, half in spread.halves(own, WHOLE):
             by_dimension.setdefault(d, []).append((own, half))
     for d in sorted(by_dimension, reverse=True):
         for own, half in by_dimension[d]:
-            near, far = done[own, Prefix(own[: d + 1])], done[neighbours[own, d], half]
-            done[own, Prefix(own[:d])] = Coverage(
-                near.reached | far.reached, near.messages + 1 + far.messages, max(near.hops, 1 + far.hops)
+            reached, messages, hops = done[own, own[: d + 1]]
+            reached_there, messages_there, hops_there = done[neighbours[own, d], half]
+            done[own, own[:d]] = (
+                reached | reached_there,
+                messages + 1 + messages_there,
+                hops if hops > hops_there else hops_there + 1,
             )
-    return (done[root, WHOLE] for root in prefixes)
+    return (Coverage(*done[root, WHOLE]) for root in prefixes)
 
 
 def is_partition(prefixes: list[Prefix]) -> bool:

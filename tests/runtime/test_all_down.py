@@ -16,7 +16,7 @@ CLUSTERS = {"ann": "home", "bob": "home", "cid": "away", "dan": "away"}
 
 def clusters_seen_by(peer: Peer) -> set[tuple[str, str]]:
     """The cube as one peer knows it."""
-    return {(found["cluster"], found["prefix"]) for found in peer.status()["cube"]["clusters"]}
+    return {(found["cluster"], found["prefix"]) for found in peer.look()["cube"]["clusters"]}
 
 
 @pytest.mark.slow
