@@ -62,10 +62,7 @@ def neighbours_of(prefixes: list[Prefix]) -> Neighbours:
     for own in prefixes:
         for d, bit in enumerate(own):
             padded = own[:d] + ("1" if bit == "0" else "0") + own[d + 1 :] + zeros
-            for length in lengths:
-                if (owner := known.get(padded[:length])) is not None:
-                    found[own, d] = owner
-                    break
+            found[own, d] = next(known[padded[:length]] for length in lengths if padded[:length] in known)
     return found
 
 
