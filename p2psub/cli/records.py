@@ -44,6 +44,7 @@ def record_to_json(record: Record) -> dict[str, Any]:
         "reason": record.reason,
         "outcome": record.outcome,
         "count": record.count,
+        "run": record.run,
         "guarantee": record.guarantee,
         "matched": record.matched,
         "copies": record.copies,
@@ -106,7 +107,7 @@ def journey_tree(journey: Journey) -> Iterator[str]:
     if content is not None:
         yield f"{event_text(event_item(content))} ({content.guarantee})"
     if journey.published is None:
-        yield "publish: not in these traces"
+        yield "publish: not in these traces, and with it the content"
     else:
         yield f"publish at {short(journey.published)}, {time_text(zero_us)}"
     branches: list[Branch] = []

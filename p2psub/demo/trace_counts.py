@@ -33,7 +33,7 @@ def count_records(records: Iterable[Record], leaders: Mapping[ClusterId, str], s
     terms: dict[ClusterId, set[Epoch]] = {}
     for record in records:
         if record.kind is Kind.DUPLICATE:
-            duplicates += 1
+            duplicates += record.happenings
         elif record.kind is Kind.ROLE and record.reason is Reason.SUPER_NODE and record.cluster and record.epoch:
             if span.first_us <= record.stamp.wall_us <= span.last_us:
                 terms.setdefault(record.cluster, set()).add(record.epoch)

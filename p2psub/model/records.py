@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Annotated, Final
 
 import msgspec
 
@@ -15,7 +16,7 @@ from p2psub.model.outcomes import Outcome, VerdictStatus
 from p2psub.model.places import Standing
 from p2psub.model.reasons import Reason
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class Kind(enum.StrEnum):
@@ -49,6 +50,22 @@ class Kind(enum.StrEnum):
     CLOSE = "close"
 
 
+IN_RUNS: Final = frozenset(
+    {
+        Kind.MATCH,
+        Kind.STORE,
+        Kind.COPY,
+        Kind.ACKNOWLEDGE,
+        Kind.OUTCOME,
+        Kind.DISCHARGE,
+        Kind.DELIVER,
+        Kind.DROP,
+        Kind.DUPLICATE,
+    }
+)
+"""Kinds whose records may speak of several events at once; `publish` holds the content of one."""
+
+
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One happening at one node; fields that a kind does not use stay empty."""
 
@@ -73,6 +90,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     reason: Reason | None = None
     outcome: Outcome | None = None
     count: int | None = None
+    run: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """How many events in a row the record speaks of; `event` is the first; none: one."""
     # Of an event
     guarantee: Guarantee | None = None
     matched: int | None = None
@@ -80,6 +99,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     copies: int | None = None
     """Copies that were durable when the owner acknowledged."""
     digest: bytes | None = None
+    """The content hash of the event; of a run all hashes, one after the other."""
     # Of a cast
     payload: str | None = None
     """The class of what the cast carries."""
@@ -102,3 +122,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     published: Event | None = None
     subscribed: Subscription | None = None
     advertised: Advertisement | None = None
+
+    @property
+    def happenings(self) -> int:
+        """How many happenings the record stands for: as many as it counts, or as its run is long."""
+        return (self.run or 1) if self.count is None else self.count

@@ -198,7 +198,6 @@ class OwedEvents:
                 cluster=self._election.cluster,
                 vector=owed_event.vector,
                 matched=owed_event.matched,
-                published=event,
             )
 
     def replicate(self, held: HeldEvent) -> None:

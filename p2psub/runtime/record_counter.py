@@ -23,7 +23,7 @@ class RecordCounter:
 
     def take(self, record: Record) -> None:
         """One more record, of as many happenings as it stands for."""
-        kind, count = record.kind, 1 if record.count is None else record.count
+        kind = record.kind
         why = record.reason if kind in _WITH_REASON else record.outcome
-        self.counts[kind, why or ""] += count
+        self.counts[kind, why or ""] += record.happenings
         self._write(record)

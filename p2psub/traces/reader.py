@@ -10,6 +10,7 @@ from typing import NamedTuple
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.records import Kind, Record
+from p2psub.traces.runs import happening_of
 from p2psub.traces.segments import SegmentDamaged, SegmentName, read_segment, segments_of
 
 Name = tuple[bytes, int, int]
@@ -83,9 +84,8 @@ class Journey(NamedTuple):
 
     @property
     def content(self) -> Event | None:
-        """The event itself, if some record holds it."""
-        records = [*([] if self.published is None else [self.published]), *self.stored]
-        return next((record.published for record in records if record.published is not None), None)
+        """The event itself; only its publisher's trace holds it."""
+        return self.published and self.published.published
 
     @property
     def first(self) -> Record:
@@ -104,9 +104,7 @@ def journey_of(event: EventId, records: Iterable[Record]) -> Journey:
     """Gather the records of one event; they come in the order of the clock."""
     journey = Journey(event, None, [], [], [], [], [], [])
     arrivals: dict[SubscriptionId, Arrival] = {}
-    for record in records:
-        if record.event != event:
-            continue
+    for record in filter(None, (happening_of(event, several) for several in records)):
         if record.subscription is not None:
             arrival = arrivals.setdefault(record.subscription, Arrival(record.subscription, [], [], []))
             lists = {Kind.DELIVER: arrival.delivered, Kind.OUTCOME: arrival.outcomes}

@@ -21,6 +21,7 @@ from p2psub.errors import P2psubError
 from p2psub.model.content import Advertisement, Filter, Subscription, Value
 from p2psub.model.ids import NodeId
 from p2psub.model.records import SCHEMA_VERSION, Record
+from p2psub.traces.runs import is_run
 
 _FLOAT: Final = "$float"
 _NAME: Final = re.compile(r"([0-9a-f]{10})-(\d+)-(\d+)(?:\.v(\d+))?\.ndjson")
@@ -142,10 +143,13 @@ def _marked(value: Value) -> object:
 
 def _decode(line: bytes) -> Record:
     try:
-        return _decoder.decode(line)
+        record = _decoder.decode(line)
     except msgspec.ValidationError:
         # Rare: only such a line is read a second time, for a marked float is not a value of the model.
-        return msgspec.convert(_with_floats(msgspec.json.decode(line)), Record)
+        record = msgspec.convert(_with_floats(msgspec.json.decode(line)), Record)
+    if record.run is not None and not is_run(record):
+        raise msgspec.ValidationError("a run without its first event, or with too few hashes")
+    return record
 
 
 def decode_part(text: str, kind: type[_Part]) -> _Part:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import ClusterId, EventId, NodeId
-from p2psub.model.records import Kind
+from p2psub.model.records import Kind, Record
 from p2psub.model.status import NodeStatus, Role
 from sims.checkers.evidence import Evidence, Finding
+from sims.checkers.obligations import published_events, store_behind, stores_of
 
 JOIN_HEARTBEATS = 10
 """A member that joined this long ago is known to every super-node that may come."""
@@ -16,13 +17,14 @@ JOIN_HEARTBEATS = 10
 
 def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
     """S5: by the time of an acknowledgement as many nodes had made the event durable as it says."""
+    needs_copies = _needs_copies(evidence)
     holders: dict[EventId | None, set[NodeId]] = {}
     for at_us, record in evidence.of(Kind.STORE, Kind.COPY, Kind.ACKNOWLEDGE):
         if record.kind is not Kind.ACKNOWLEDGE:
             holders.setdefault(record.event, set()).add(record.node)
         elif record.copies is None:
             yield Finding("S5", "an acknowledgement that states no copies", record, at_us)
-        elif record.copies > (held := len(holders.get(record.event, ()))):
+        elif record.copies > (held := len(holders.get(record.event, ()))) and needs_copies(at_us, record):
             yield Finding("S5", f"acknowledged with {record.copies} copies, {held} were durable", record, at_us)
 
 
@@ -31,8 +33,10 @@ def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
 
     Members count from ten heartbeats after they first joined: a ring being founded acknowledges with fewer, and says
     so. A member that has left counts no more. While some leave, half of the members are enough; one that falls instead
-    leaves until its super-node can know that. What owes nothing any more when its publisher asks again needs no copies.
+    leaves until its super-node can know that. What owes nothing any more when its publisher asks again needs no copies,
+    nor does what nobody wants.
     """
+    needs_copies = _needs_copies(evidence)
     departures = evidence.faults.departures
     cluster_of = {site.node: site.cluster for site in evidence.sites}
     settled_us = JOIN_HEARTBEATS * evidence.heartbeat_us
@@ -58,7 +62,8 @@ def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
                 is_shrinking |= departure.ended_us is None or at_us <= departure.ended_us + noticed_us
         seen = sum(since + settled_us <= at_us for since in members.values())
         required = min(evidence.config.pubsub.copies, (seen + 1) // 2 if is_shrinking else seen // 2 + 1 if seen else 0)
-        if record.copies is not None and record.copies < required and record.event not in discharged:
+        is_short = record.copies is not None and record.copies < required and record.event not in discharged
+        if is_short and needs_copies(at_us, record):
             yield Finding("S5", f"acknowledged with {record.copies} copies, {required} are required", record, at_us)
 
 
@@ -111,11 +116,26 @@ def _due_at_end(evidence: Evidence) -> set[EventId]:
     """Events that must still be held: acknowledged, and retained beyond the end or never discharged."""
     discharged = {record.event for _, record in evidence.of(Kind.DISCHARGE)}
     published = {record.event: (at_us, record.published) for at_us, record in evidence.of(Kind.PUBLISH)}
+    needs_copies = _needs_copies(evidence)
     due: set[EventId] = set()
-    for _, record in evidence.of(Kind.ACKNOWLEDGE):
+    for acknowledged_us, record in evidence.of(Kind.ACKNOWLEDGE):
         at_us, event = published.get(record.event, (0, None))
         if event is None or event.guarantee is not Guarantee.EFFECTIVELY_ONCE:
+            continue
+        if not needs_copies(acknowledged_us, record):
             continue
         if event.id not in discharged or at_us + event.retain_us > evidence.phases.end_us:
             due.add(event.id)
     return due
+
+
+def _needs_copies(evidence: Evidence) -> Callable[[int, Record], bool]:
+    """Whether an acknowledgement speaks of something that was owed or is retained, by the storing behind it."""
+    stores, published = stores_of(evidence), published_events(evidence)
+
+    def needs_copies(at_us: int, acknowledged: Record) -> bool:
+        stored, event = store_behind(at_us, acknowledged, stores), published.get(acknowledged.event)
+        matched = acknowledged.matched if stored is None or stored[1].matched is None else stored[1].matched
+        return matched != 0 or (event is not None and event.retain_us > 0)
+
+    return needs_copies

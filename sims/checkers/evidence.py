@@ -13,7 +13,7 @@ from p2psub.model.ids import ClusterId, NodeId
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import NodeStatus
 from sims.engine.faults import FaultLog
-from sims.engine.trace import Entry
+from sims.engine.trace import Entry, each_happening
 
 VACUOUS: Final = "vacuous"
 
@@ -71,18 +71,19 @@ class Evidence:
     at_end: list[NodeStatus] = field(default_factory=list)
     formed: bool = True
     obligations_min: int = 0
-    _by_kind: dict[Kind, list[Entry]] | None = None
+    _happenings: list[Entry] | None = None
+    _by_kind: dict[Kind, list[Entry]] = field(default_factory=dict)
 
     def of(self, *kinds: Kind) -> list[Entry]:
-        """Records of these kinds, in the order in which they were made."""
-        if self._by_kind is None:
-            self._by_kind = {}
-            for entry in self.entries:
+        """What records of these kinds say, event by event, in the order in which they were made."""
+        if self._happenings is None:
+            self._happenings = list(each_happening(self.entries))
+            for entry in self._happenings:
                 self._by_kind.setdefault(entry[1].kind, []).append(entry)
         if len(kinds) == 1:
             return self._by_kind.get(kinds[0], [])
         wanted = frozenset(kinds)
-        return [entry for entry in self.entries if entry[1].kind in wanted]
+        return [entry for entry in self._happenings if entry[1].kind in wanted]
 
     def runs(self, node: NodeId, incarnation: int) -> bool:
         """Whether that process start still ran at the end."""

@@ -75,15 +75,14 @@ class Obligations:
 def obligations_of(evidence: Evidence) -> Obligations:
     """Read what was owed and what became of it out of the trace."""
     register = _Register(evidence)
-    stores = _stores(evidence)
+    stores, published = stores_of(evidence), published_events(evidence)
     # An owner may know of an end beyond its contiguous vector; a subscriber that gave up before is owed nothing.
     given_up_us = {record.subscription: at_us for at_us, record in evidence.of(Kind.UNSUBSCRIBE)}
     found = Obligations()
     for at_us, record in evidence.of(Kind.ACKNOWLEDGE):
-        stored = _store_behind(at_us, record, stores)
-        if stored is None or stored[1].published is None or stored[1].vector is None:
+        stored, event = store_behind(at_us, record, stores), published.get(record.event)
+        if stored is None or event is None or stored[1].vector is None:
             continue
-        event = stored[1].published
         if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
             for subscription in register.owed(event, dict(stored[1].vector)):
                 if given_up_us.get(subscription, stored[0]) >= stored[0]:
@@ -121,13 +120,20 @@ def check_outcomes(evidence: Evidence, obligations: Obligations) -> Iterator[Fin
 
 def check_acknowledged_is_stored(evidence: Evidence) -> Iterator[Finding]:
     """S1 and S5: what was acknowledged was stored by an owner before."""
-    stores = _stores(evidence)
+    stores = stores_of(evidence)
     for at_us, record in evidence.of(Kind.ACKNOWLEDGE):
-        if _store_behind(at_us, record, stores) is None:
+        if store_behind(at_us, record, stores) is None:
             yield Finding("S5", "acknowledged, but no owner had stored it", record, at_us)
 
 
-def _stores(evidence: Evidence) -> dict[EventId, list[tuple[int, Record]]]:
+def published_events(evidence: Evidence) -> dict[EventId | None, Event]:
+    """The content of every event; only the records of their publishers have it."""
+    records = (record for _, record in evidence.of(Kind.PUBLISH))
+    return {record.event: record.published for record in records if record.published is not None}
+
+
+def stores_of(evidence: Evidence) -> dict[EventId, list[tuple[int, Record]]]:
+    """Every storing of each event, in order."""
     stores: dict[EventId, list[tuple[int, Record]]] = {}
     for at_us, record in evidence.of(Kind.STORE):
         assert record.event is not None, "a STORE record names its event"
@@ -135,7 +141,7 @@ def _stores(evidence: Evidence) -> dict[EventId, list[tuple[int, Record]]]:
     return stores
 
 
-def _store_behind(
+def store_behind(
     at_us: int, acknowledged: Record, stores: dict[EventId, list[tuple[int, Record]]]
 ) -> tuple[int, Record] | None:
     """The storing that an acknowledgement speaks of: by the node it names, else the last one before it."""

@@ -1,20 +1,31 @@
-"""The run's trace: every record with its true time, a digest over all of them, and hooks for schedules."""
+"""A simulated trace: every record with its true time, a digest over all of them, and hooks for schedules."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
 
 from p2psub.model.records import Kind, Record
+from p2psub.traces.runs import happenings
 
 Hook = Callable[[int, Record], None]
 Entry = tuple[int, Record]
 
 _DIGEST_EVERY: Final = 1024
 """Records are hashed in batches: one encoder call for many."""
+
+
+def each_happening(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """What entries stand for, event by event, each with the true time of its record."""
+    for entry in entries:
+        if entry[1].run is None:
+            yield entry
+        else:
+            for happening in happenings(entry[1]):
+                yield entry[0], happening
 
 
 class Trace:
@@ -34,7 +45,7 @@ class Trace:
         self._buffer = bytearray()
 
     def hook(self, kind: Kind, hook: Hook) -> None:
-        """Call `hook` at every record of a kind; it may plan actions, not do them."""
+        """Call `hook` at every happening of a kind, event by event; it may plan actions, not do them."""
         self._hooks.setdefault(kind, []).append(hook)
 
     def add(self, now: int, record: Record) -> None:
@@ -45,8 +56,13 @@ class Trace:
             self._flush()
         hooks = self._hooks.get(record.kind)
         if hooks is not None:
-            for hook in hooks:
-                hook(now, record)
+            for happening in happenings(record):
+                for hook in hooks:
+                    hook(now, happening)
+
+    def happenings(self, *kinds: Kind, since: int = 0) -> list[Entry]:
+        """What the records of some kinds stand for, event by event; `since` as many records."""
+        return list(each_happening(entry for entry in self.entries[since:] if entry[1].kind in kinds))
 
     @property
     def count(self) -> int:

@@ -72,8 +72,8 @@ class Cube:
         self.stage.world.run_for(span_us)
 
     def records(self, *kinds: Kind) -> list[Record]:
-        """What was recorded so far."""
-        return [record for _, record in self.stage.world.trace.entries if record.kind in kinds]
+        """What was recorded so far, event by event."""
+        return [record for _, record in self.stage.world.trace.happenings(*kinds)]
 
     def casts(self) -> dict[CastId, Cast]:
         """Every cast so far."""

@@ -251,7 +251,7 @@ class Overlay:
         return before
 
     def records(self, kind: Kind, since: int = 0) -> list[Record]:
-        return [record for _, record in self.stage.world.trace.entries[since:] if record.kind is kind]
+        return [record for _, record in self.stage.world.trace.happenings(kind, since=since)]
 
     def holders(self, topic: str) -> dict[ClusterId, list[Host]]:
         """Per cluster, who has a subscription to the topic in its index."""

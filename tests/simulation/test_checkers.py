@@ -76,13 +76,13 @@ def test_recorded_outcome_is_no_loss_but_unreachable_is() -> None:
 def test_nothing_is_owed_beyond_the_vector_or_after_the_end() -> None:
     """S1: a subscription that the owner did not know, or knew as ended, is owed nothing."""
     unknown = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME, Kind.STORE))
-    unknown.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=(), published=EVENT)
+    unknown.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=())
     unknown.entries.sort(key=lambda entry: entry[0])
     assert judge(evidence_of(unknown)).obligations == 0
     ended = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME, Kind.STORE))
     over = msgspec.structs.replace(SUBSCRIPTION, version=2, state=DeclarationState.ENDED)
     ended.add(13 * H, Kind.NUMBER, 0, number=ChangeNumber(STREAM, 2), subscribed=over)
-    ended.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=((STREAM, 2),), published=EVENT)
+    ended.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=((STREAM, 2),))
     ended.entries.sort(key=lambda entry: entry[0])
     assert judge(evidence_of(ended)).obligations == 0
 
@@ -287,7 +287,7 @@ def test_stable_subscription_that_misses_an_event_is_found() -> None:
 
     def ignorant(**fields: Any) -> Trail:
         trail = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME, Kind.STORE))
-        trail.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=(), published=EVENT)
+        trail.add(20 * H + 2, Kind.STORE, 0, event=EVENT.id, vector=())
         for at_us, kind, who, more in fields.get("more", []):
             trail.add(at_us, kind, who, **more)
         trail.entries.sort(key=lambda entry: entry[0])

@@ -96,7 +96,7 @@ def test_a_whole_ring_that_leaves_at_once_loses_nothing() -> None:
             gone.append(host)
             stage.world.crash(host, wipe=True)
     assert len(gone) == len(peers)
-    events = {kind: {record.event for _, record in stage.world.trace.entries if record.kind is kind} for kind in KINDS}
+    events = {kind: {record.event for _, record in stage.world.trace.happenings(kind)} for kind in KINDS}
     assert len(events[Kind.ACKNOWLEDGE]) > 50
     assert events[Kind.ACKNOWLEDGE] <= events[Kind.DISCHARGE]
 

@@ -11,6 +11,7 @@ import pytest
 
 from p2psub.errors import ConfigError
 from p2psub.model.records import Kind
+from sims.engine.trace import each_happening
 from sims.scenarios.run import SeedReport, run
 from sims.scenarios.scenario import Scenario, read_scenario
 from sims.scenarios.schedules import SCHEDULES
@@ -30,7 +31,7 @@ SMALL = Scenario(
 
 def deliveries(report: SeedReport) -> list[tuple[int, object, object]]:
     """What was handed over, when and to whom."""
-    return [(at_us, r.event, r.subscription) for at_us, r in report.entries if r.kind is Kind.DELIVER]
+    return [(at_us, r.event, r.subscription) for at_us, r in each_happening(report.entries) if r.kind is Kind.DELIVER]
 
 
 def test_small_overlay_without_faults_keeps_every_promise() -> None:

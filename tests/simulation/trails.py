@@ -65,7 +65,7 @@ def sound_trail(*, without: tuple[Kind, ...] = ()) -> Trail:
         (20 * H, Kind.PUBLISH, 4, {"event": EVENT.id, "digest": content_hash(EVENT), "published": EVENT}),
         (20 * H + 1, Kind.COPY, 1, {"event": EVENT.id}),
         (20 * H + 1, Kind.COPY, 2, {"event": EVENT.id}),
-        (20 * H + 2, Kind.STORE, 0, {"event": EVENT.id, "vector": ((STREAM, 1),), "published": EVENT}),
+        (20 * H + 2, Kind.STORE, 0, {"event": EVENT.id, "vector": ((STREAM, 1),), "matched": 1}),
         (20 * H + 3, Kind.ACKNOWLEDGE, 4, {"event": EVENT.id, "copies": 3, "matched": 1}),
         (20 * H + 4, Kind.RECEIVE, 0, {"cast": (node(4), 1, 1), "prefix": "0"}),
         (20 * H + 5, Kind.DUPLICATE, 0, {"cast": (node(4), 1, 1), "prefix": "0", "reason": Reason.CAST_REPEATED}),

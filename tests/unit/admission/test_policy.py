@@ -79,7 +79,7 @@ class Overlay:
         self.stage.world.run_for(seconds * SECOND_US)
 
     def records(self, kind: Kind) -> list[Record]:
-        return [record for _, record in self.stage.world.trace.entries if record.kind is kind]
+        return [record for _, record in self.stage.world.trace.happenings(kind)]
 
     def matching(self, topic: str) -> list[NodeId]:
         """Everybody whose index has an active subscription to the topic."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from p2psub.demo.trace_counts import WallSpan, count_records
-from p2psub.model.ids import ClusterId, Epoch, NodeId
+from p2psub.model.ids import ClusterId, Epoch, EventId, NodeId
 from p2psub.model.instants import Stamp
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
@@ -45,3 +45,7 @@ def test_every_duplicate_counts() -> None:
         for n, at_us in enumerate((1, 150, 999))
     ]
     assert count_records(records, {}, RUN).wire_duplicates == 3
+    event = EventId(B, 1, 1)
+    again = Record(Kind.DUPLICATE, A, 1, 4, Stamp(1, 0), event=event, run=5, reason=Reason.DELIVERED_BEFORE)
+    counted = Record(Kind.DUPLICATE, A, 1, 5, Stamp(2, 0), count=2, reason=Reason.PARCEL_REPEATED)
+    assert count_records([*records, again, counted], {}, RUN).wire_duplicates == 10, "one record, many events"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from p2psub.model.ids import EventId
 from p2psub.model.instants import Stamp
 from p2psub.model.outcomes import Outcome
 from p2psub.model.reasons import Reason
@@ -39,6 +40,13 @@ def test_what_was_not_sampled_counts_too() -> None:
     """As many as there were, whatever was traced of them."""
     published = (record(Kind.PUBLISH), record(Kind.PUBLISH, Reason.UNTRACED, 63))
     assert counted(*published) == {(Kind.PUBLISH, ""): 64}
+
+
+def test_a_run_counts_every_event() -> None:
+    """As if each had a record of its own."""
+    event = EventId(node_at(9), 1, 5)
+    kept = Record(Kind.COPY, node_at(1), 1, 1, Stamp(1, 1), event=event, run=256)
+    assert counted(kept, record(Kind.COPY)) == {(Kind.COPY, ""): 257}
 
 
 def test_an_acknowledgement_counts_once_however_much_it_matched() -> None:
