@@ -25,6 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from p2psub.analysis.loader import Judged, is_overlapping, judge, path_of, read_segments, without
 from p2psub.analysis.numbers import Unread, number_names, numbered, restored, short_of
 from p2psub.analysis.progress import OnProgress, no_progress
+from p2psub.analysis.runs import IS_RECORD
 from p2psub.analysis.schemas import NODES, PROCESSES, RECORDS
 from p2psub.analysis.sources import MARK, NoTraces, Skipped, Sources, find_sources, told, unread_starts
 from p2psub.analysis.tables import Tables
@@ -35,6 +36,8 @@ _ROWS_PER_FILE: Final = 1_000_000
 """Of one kind: enough to be read at one go, few enough to be sorted in memory."""
 
 
+ROW: Final = ("process", "sequence", "place")
+"""What tells rows apart."""
 _STEPS: Final = 4
 """Read, judge, number, sort: what a person who waits is told."""
 
@@ -44,6 +47,7 @@ class Compacted(NamedTuple):
 
     tables: Tables
     rows: int
+    """One per event where a record speaks of several."""
     files: int
     """Segments that were read, without those that were skipped or repeated."""
     repeated: int
@@ -89,7 +93,8 @@ def open_compacted(spark: SparkSession, path: Path) -> Compacted:
     if not lacking:
         compacted = _open(spark, path, mark)
         said = compacted.tables.processes.agg(F.sum("records")).collect()[0][0]
-        if compacted.tables.records.count() == mark.rows == said:
+        there = compacted.tables.records.agg(F.count("*"), F.count_if(F.expr(IS_RECORD))).collect()[0]
+        if tuple(there) == (mark.rows, said):
             return compacted
     what = f"{', '.join(lacking)} of it" if lacking else "some of its records"
     raise NoTraces(f"{path} is not whole: {what} are not there", "copy it again, or compact the traces again")
@@ -134,7 +139,7 @@ def _write(spark: SparkSession, sources: Sources, draft: Path, progress: OnProgr
     records = numbered(rows, names)
     may_repeat = is_overlapping(judged.taken) or len(parts) > 1
     if may_repeat:
-        records = records.dropDuplicates(["process", "sequence"])
+        records = records.dropDuplicates([*ROW])
     progress("sorting records", 3, _STEPS)
     _sorted(records, count).write.partitionBy("kind").parquet(str(draft / "records"))
     written = spark.read.schema(RECORDS).parquet(str(draft / "records"))
@@ -188,7 +193,7 @@ def processes_of(records: DataFrame, names: DataFrame, unread: Unread) -> DataFr
         [(*start, count) for start, count in unread.items()], "short string, incarnation long, unread long"
     )
     read = records.groupBy("process").agg(
-        F.count("*").alias("records"),
+        F.count_if(F.expr(IS_RECORD)).alias("records"),
         F.min("sequence").alias("first_sequence"),
         F.max("sequence").alias("last_sequence"),
         F.min("wall_us").alias("first_us"),

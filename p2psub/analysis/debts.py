@@ -1,7 +1,7 @@
 """What acknowledged events owe, and to whom it was paid: one meaning for answers and audits.
 
-A pair is (event, subscription). `at_most_once` promises nothing. The promise behind an acknowledgement is the storing
-that it speaks of; the pairs that this counted are owed.
+A pair is (event, subscription). `at_most_once` promises nothing: such an event is neither stored nor acknowledged. The
+promise behind an acknowledgement is the storing that it speaks of; the pairs that this counted are owed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.silent_spans import ALWAYS_US, is_whole
 from p2psub.analysis.tables import Tables
-from p2psub.model.content import Guarantee
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 
@@ -21,7 +20,7 @@ NOT_ENDED: Final = (Outcome.DELIVERED, Outcome.DEFERRED)
 """Outcomes that end nothing: handed over, or still owed."""
 
 _ACK: Final = ("wall_us", "ticks", "process", "sequence", "peer", "copies", "matched")
-_STORE: Final = ("wall_us", "ticks", "process", "sequence", "matched", "cluster", "guarantee")
+_STORE: Final = ("wall_us", "ticks", "process", "sequence", "matched", "cluster")
 
 
 def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
@@ -34,7 +33,7 @@ def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
     began_us       when it was published: nothing that became of it is older. 0 if no record says so
     owed           how many subscriptions the storing counted; without one, how many the acknowledgement repeats
     discharged_us  when an owner first let go of an owed event with as many matches; with others it is another debt
-    guarantee      of the `store`, else of the `publish`
+    retain_us      for how long it is retained, by its `publish`; 0 if no record says so
 
     Many ask for this: it is worth keeping.
     """
@@ -65,7 +64,7 @@ def acknowledged(tables: Tables, of: DataFrame | None = None) -> DataFrame:
         store["sequence"].alias("sequence"),
         F.coalesce(store["matched"], F.col("ack.matched")).alias("owed"),
         store["cluster"].alias("cluster"),
-        F.coalesce(store["guarantee"], F.col("said.guarantee")).alias("guarantee"),
+        F.coalesce("said.retain_us", F.lit(0)).alias("retain_us"),
         F.when(is_known_owed_event, F.col("b.discharged_us")).alias("discharged_us"),
     )
 
@@ -74,10 +73,10 @@ def _acks(tables: Tables) -> DataFrame:
     """The first acknowledgement of each event, and its publication."""
     told = tables.of(Kind.PUBLISH, Kind.ACKNOWLEDGE).where(F.col("event").isNotNull())
     is_ack = F.col("kind") == Kind.ACKNOWLEDGE.value
-    told = told.select("event", "kind", "guarantee", *_ACK).repartition("event")
+    told = told.select("event", "kind", "retain_us", *_ACK).repartition("event")
     both = told.groupBy("event").agg(
         F.min(F.when(is_ack, F.struct(*_ACK))).alias("ack"),
-        F.min(F.when(~is_ack, F.struct("wall_us", "guarantee"))).alias("said"),
+        F.min(F.when(~is_ack, F.struct("wall_us", "retain_us"))).alias("said"),
     )
     return both.where(F.col("ack").isNotNull())
 
@@ -101,10 +100,18 @@ def _is_named() -> Column:
 
 
 def debts(acks: DataFrame) -> DataFrame:
-    """Of acknowledged events those that promise something, shown by their `store` record."""
-    promised = F.col("guarantee") == Guarantee.EFFECTIVELY_ONCE.value
-    stored = acks.where(promised & F.col("stored_us").isNotNull())
-    return stored.withColumn("wall_us", F.col("stored_us"))
+    """Acknowledged events, shown by the `store` record behind the acknowledgement."""
+    return acks.where(F.col("stored_us").isNotNull()).withColumn("wall_us", F.col("stored_us"))
+
+
+def needs_copies() -> Column:
+    """Of an acknowledged event: whether it is owed or retained; what nobody wants is acknowledged without a copy."""
+    return F.coalesce(F.col("owed") > 0, F.lit(True)) | (F.col("retain_us") > 0)
+
+
+def is_unread() -> Column:
+    """Of an acknowledged event: whether its `publish`, which alone has the content, is not in the trace."""
+    return F.col("began_us") == ALWAYS_US
 
 
 def reached_pairs(tables: Tables) -> DataFrame:

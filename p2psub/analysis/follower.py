@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from p2psub.analysis.compaction import Compacted, processes_of
+from p2psub.analysis.compaction import ROW, Compacted, processes_of
 from p2psub.analysis.headline import headline
 from p2psub.analysis.loader import (
     LINES,
@@ -88,7 +88,7 @@ class Follower:
         """All that was taken so far, as an analysis has it."""
         records = self._spark.read.schema(RECORDS).parquet(str(self._workspace / "records"))
         if self._is_overlapping:
-            records = records.dropDuplicates(["process", "sequence"])
+            records = records.dropDuplicates([*ROW])
         skipped = sorted({*self._refused, *_unfit(self._directories)})
         unread = unread_starts(skipped)
         names = [*self._names.values(), *self._unheard(unread)]
@@ -126,7 +126,7 @@ class Follower:
     def _is_longer(self, one: Taken) -> bool:
         """Of segments that begin with the same record the longest counts, as in an analysis afterwards."""
         before = self._taken.get(path_of(one.file).name)
-        return before is None or before.rows < one.rows
+        return before is None or before.records < one.records
 
     def _learn(self, found: Iterable[Row]) -> DataFrame:
         for row in found:

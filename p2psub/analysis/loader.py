@@ -3,7 +3,8 @@
 A segment in which one line is not a record is left out whole, and named: half of it would be a trace with holes that no
 sequence number explains. What it held then shows as missing records of its process, never as a figure.
 
-Names stay names here (base64, as in the segments); `numbers` replaces them.
+Names stay names here (base64, as in the segments), and a run stays one row; `numbers` replaces names, `runs` takes
+runs apart.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.sources import Skipped
-from p2psub.model.records import Kind
+from p2psub.model.records import IN_RUNS, RUN_MAX, Kind
+from p2psub.model.seals import LEAF_BYTES
 from p2psub.traces.segments import SegmentName
 
 _TEXTS: Final = ArrayType(StringType())
@@ -50,6 +52,7 @@ LINES: Final = StructType(
         StructField("reason", StringType()),
         StructField("outcome", StringType()),
         StructField("count", LongType()),
+        StructField("run", LongType()),
         StructField("guarantee", StringType()),
         StructField("matched", LongType()),
         StructField("copies", IntegerType()),
@@ -89,18 +92,19 @@ _ID: Final = "^[A-Za-z0-9+/]{27}=$"
 
 
 class Taken(NamedTuple):
-    """A file that is taken: whose records it holds, from which to which, and how many."""
+    """A file that is taken: whose records it holds, from which to which, how many, and how many rows they become."""
 
     file: str
     node: str
     incarnation: int
     first: int
     last: int
+    records: int
     rows: int
 
 
 class Judged(NamedTuple):
-    """Which of the files are taken, and how many rows they have."""
+    """Which of the files are taken, and how many rows their records become."""
 
     rows: int = 0
     taken: Sequence[Taken] = ()
@@ -146,6 +150,8 @@ def flat(lines: DataFrame) -> DataFrame:
         "reason",
         "outcome",
         "count",
+        "run",
+        F.lit(0).alias("place"),
         F.coalesce("guarantee", F.get("published_parts", 5)).alias("guarantee"),
         "matched",
         "copies",
@@ -190,6 +196,15 @@ def _is_bad() -> Column:
     def no_id(name: str) -> Column:
         return F.col(name).isNotNull() & ~F.col(name).rlike(_ID)
 
+    digest = F.try_to_binary("digest", F.lit("base64"))
+    # As `p2psub.traces.runs.is_run` has it.
+    is_run = (
+        F.col("kind").isin([kind.value for kind in IN_RUNS])
+        & F.col("run").between(1, RUN_MAX)
+        & F.col("event_sequence").isNotNull()
+        & F.col("count").isNull()
+        & (F.col("digest").isNull() | (F.length(digest) == F.col("run") * LEAF_BYTES))
+    )
     ways = [
         F.col(_CORRUPT).isNotNull(),
         absent("kind", "node", "incarnation", "sequence", "wall_us", "ticks"),
@@ -197,13 +212,15 @@ def _is_bad() -> Column:
         F.col("has_epoch") & absent("epoch_counter", "epoch_node", "epoch_incarnation"),
         F.col("published").isNotNull() & absent("topic"),
         F.col("subscribed").isNotNull() & absent("subscribed_version"),
-        F.col("digest").isNotNull() & F.try_to_binary("digest", F.lit("base64")).isNull(),
+        F.col("digest").isNotNull() & digest.isNull(),
+        F.col("run").isNotNull() & ~is_run,
         *(no_id(name) for name in ("node", "peer", "epoch_node", *(f"{name}_node" for name in KEYS))),
     ]
     for name in KEYS:
         ways.append(F.col(f"has_{name}") & absent(f"{name}_node", f"{name}_incarnation", f"{name}_sequence"))
         # No peer counts as far as the bits of a key.
-        ways.append(F.col(f"{name}_sequence").isNotNull() & ~F.col(f"{name}_sequence").between(0, (1 << KEY_BITS) - 1))
+        last = F.col(f"{name}_sequence") + (F.coalesce("run", F.lit(1)) - 1 if name == "event" else 0)
+        ways.append(last.isNotNull() & ~last.between(0, (1 << KEY_BITS) - 1))
     return F.coalesce(reduce(or_, ways), F.lit(True))
 
 
@@ -214,7 +231,8 @@ def judge(rows: DataFrame) -> Judged:
         rows.groupBy("file")
         .agg(
             F.count_if(F.col("bad")).alias("bad"),
-            F.count_if(is_good).alias("rows"),
+            F.count_if(is_good).alias("records"),
+            F.sum(F.when(is_good, F.coalesce("run", F.lit(1)))).alias("rows"),
             *(F.min(F.when(is_good, F.col(name))).alias(f"{name}_min") for name in ("node", "incarnation", "sequence")),
             *(F.max(F.when(is_good, F.col(name))).alias(f"{name}_max") for name in ("node", "incarnation", "sequence")),
             F.sum(F.when(is_good, F.col("sequence"))).alias("sequence_sum"),
@@ -239,7 +257,7 @@ def path_of(file: str) -> Path:
 
 def _wrong_with(row: Row) -> str | None:
     if row.bad:
-        return f"{row.bad} of {row.bad + row.rows} lines are not records: truncated or damaged"
+        return f"{row.bad} of {row.bad + row.records} lines are not records: truncated or damaged"
     if row.node_min != row.node_max or row.incarnation_min != row.incarnation_max:
         return "holds records of several processes"
     segment = SegmentName.named(path_of(row.file).name)
@@ -248,8 +266,8 @@ def _wrong_with(row: Row) -> str | None:
         return "begins with another record than its name says"
     span = row.sequence_max - row.sequence_min + 1
     # Where the trace overflowed a segment has a gap; where it has none, the numbers must be the whole row of them.
-    is_whole = 2 * row.sequence_sum == (row.sequence_min + row.sequence_max) * row.rows
-    if row.rows > span or (row.rows == span and not is_whole):
+    is_whole = 2 * row.sequence_sum == (row.sequence_min + row.sequence_max) * row.records
+    if row.records > span or (row.records == span and not is_whole):
         return "numbers its records twice"
     return None
 
@@ -257,8 +275,9 @@ def _wrong_with(row: Row) -> str | None:
 def _without_copies(rows: list[Row]) -> tuple[list[Taken], list[str]]:
     """Of segments that begin with the same record one is taken, the longest; and the files of the others."""
     taken: dict[tuple[str, int, int], Taken] = {}
-    for row in sorted(rows, key=lambda row: (-row.rows, row.file)):
-        one = Taken(row.file, row.node_min, row.incarnation_min, row.sequence_min, row.sequence_max, row.rows)
+    for row in sorted(rows, key=lambda row: (-row.records, row.file)):
+        span = (row.sequence_min, row.sequence_max)
+        one = Taken(row.file, row.node_min, row.incarnation_min, *span, row.records, row.rows)
         taken.setdefault((one.node, one.incarnation, one.first), one)
     files = {one.file for one in taken.values()}
     return list(taken.values()), [row.file for row in rows if row.file not in files]

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from p2psub.analysis.loader import KEYS
+from p2psub.analysis.runs import apart
 from p2psub.analysis.schemas import KEY_BITS, RECORDS
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.traces.segments import SHORT_CHARS
@@ -66,7 +67,7 @@ def _hex_of(name: Column) -> Column:
 
 
 def numbered(rows: DataFrame, names: DataFrame) -> DataFrame:
-    """The rows with numbers for names, as `schemas.RECORDS` says."""
+    """The rows with numbers for names and runs taken apart, as `schemas.RECORDS` says."""
     processes = names.where("process is not null")
     for node, start, process in [
         ("node", "incarnation", "process"),
@@ -84,7 +85,7 @@ def numbered(rows: DataFrame, names: DataFrame) -> DataFrame:
     for node in ("node", "peer"):
         known = nodes.select(F.col("name").alias(node), F.col("number").alias(f"{node}_number"))
         rows = rows.join(F.broadcast(known), node, "left")
-    return rows.select(*(_column(name) for name in RECORDS.names))
+    return apart(rows.select(*(_column(name) for name in RECORDS.names), "run"))
 
 
 def restored(tables: Tables) -> DataFrame:
@@ -92,6 +93,7 @@ def restored(tables: Tables) -> DataFrame:
     nodes = tables.nodes.select("node", F.base64(F.unhex("id")).alias("name"))
     processes = tables.processes.select("process", "node", "incarnation").join(nodes, "node").drop("node")
     rows = tables.records.drop("node").withColumn("digest", F.base64("digest"))
+    rows = rows.withColumn("run", F.lit(None).cast("long"))
     for key in KEYS:
         number = F.col(key).bitwiseAND((1 << KEY_BITS) - 1).alias(f"{key}_sequence")
         rows = rows.withColumns({f"{key}_sequence": number, f"{key}_process": process_of(F.col(key))}).drop(key)

@@ -1,7 +1,8 @@
 """Who should have got an event, found out anew from the trace: the plainest matcher over what was published.
 
-Neither owners nor their indexes are believed: `published` of `store` (else of `publish`) is tried against the filter
-of every subscription that was ever asked for or numbered, by `p2psub.matching.linear`. The register of subscriptions
+Neither owners nor their indexes are believed: what was published is tried against the filter of every subscription that
+was ever asked for or numbered, by `p2psub.matching.linear`. An event whose `publish` is not in the trace has no content
+here and is in no pair: what it owed is judged by counts. The register of subscriptions
 goes to every worker, by the topics they pin; events stay where they are. It is the one place of the analysis where
 rows pass through Python.
 
@@ -91,19 +92,16 @@ def rematch(tables: Tables, acks: DataFrame | None = None, known: list[Partition
 def _events(tables: Tables, acks: DataFrame | None) -> DataFrame:
     """Every event with its body, the storing behind its acknowledgement, and whom it was handed to."""
     published = tables.of(Kind.PUBLISH).where(F.col("event").isNotNull())
-    bodies = published.select("event", F.col("wall_us").alias("published_us"), F.col("published").alias("said"))
+    bodies = published.select("event", F.col("wall_us").alias("published_us"), "published")
     behind = (acknowledged(tables) if acks is None else acks).select(
         "event", "acked_us", "stored_us", "process", "sequence"
     )
-    stored = tables.of(Kind.STORE).select("process", "sequence", "vector", F.col("published").alias("held"))
+    stored = tables.of(Kind.STORE).select("event", "process", "sequence", "vector")
     delivered = tables.of(Kind.DELIVER).where(F.col("event").isNotNull())
     handed = delivered.groupBy("event").agg(F.collect_set("subscription").alias("delivered"))
-    whole = (
-        behind.join(stored, ["process", "sequence"], "left").join(bodies, "event", "full").join(handed, "event", "left")
-    )
-    body = F.coalesce("held", "said").alias("published")
-    columns = ("event", "vector", "published_us", "acked_us", "stored_us", "delivered")
-    return whole.select(*columns, body).where(F.col("published").isNotNull())
+    known = bodies.where(F.col("published").isNotNull()).join(behind, "event", "left")
+    whole = known.join(stored, ["event", "process", "sequence"], "left").join(handed, "event", "left")
+    return whole.select("event", "vector", "published_us", "acked_us", "stored_us", "delivered", "published")
 
 
 def _as_batch(pairs: list[tuple[Any, ...]]) -> pa.RecordBatch:

@@ -71,6 +71,7 @@ RECORDS: Final = _table(
     reason=StringType(),
     outcome=StringType(),
     count=LongType(),  # of happenings that the record stands for
+    place=IntegerType(),  # of the event in the run that the record speaks of, from 0: a run is a row per event
     guarantee=StringType(),  # of the event
     matched=LongType(),
     copies=IntegerType(),

@@ -17,6 +17,8 @@ from p2psub.model.places import Standing
 from p2psub.model.reasons import Reason
 
 SCHEMA_VERSION = 4
+RUN_MAX = 65_536
+"""Events in one record: a damaged line must not become a billion rows."""
 
 
 class Kind(enum.StrEnum):
@@ -90,7 +92,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     reason: Reason | None = None
     outcome: Outcome | None = None
     count: int | None = None
-    run: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    run: Annotated[int, msgspec.Meta(ge=1, le=RUN_MAX)] | None = None
     """How many events in a row the record speaks of; `event` is the first; none: one."""
     # Of an event
     guarantee: Guarantee | None = None

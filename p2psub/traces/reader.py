@@ -85,7 +85,7 @@ class Journey(NamedTuple):
     @property
     def content(self) -> Event | None:
         """The event itself; only its publisher's trace holds it."""
-        return self.published and self.published.published
+        return None if self.published is None else self.published.published
 
     @property
     def first(self) -> Record:

@@ -108,8 +108,7 @@ class Process:
         return self.record(Kind.MATCH, event=event, matched=count, guarantee=guarantee, **when)
 
     def store(self, event: EventId, *, owed: int, vector: Vector = (), **when: Any) -> Record:
-        published = self._trace.events.get(event)
-        fields: dict[str, Any] = {"cluster": self.cluster, "vector": vector, "matched": owed, "published": published}
+        fields: dict[str, Any] = {"cluster": self.cluster, "vector": vector, "matched": owed}
         return self.record(Kind.STORE, event=event, **fields, **when)
 
     def keep(self, event: EventId, **when: Any) -> Record:
@@ -119,9 +118,11 @@ class Process:
         return self.record(Kind.ACKNOWLEDGE, event=event, copies=copies, matched=count, **fields)
 
     def deliver(self, event: EventId, subscription: SubscriptionId, **fields: Any) -> Record:
-        """Hand over; `digest` is the event's unless told otherwise."""
-        published = self._trace.events.get(event)
-        fields.setdefault("digest", None if published is None else content_hash(published))
+        """Hand over; `digest` is the event's, or of all events of the `run`, unless told otherwise."""
+        row = [event._replace(sequence=event.sequence + place) for place in range(fields.get("run") or 1)]
+        known = all(one in self._trace.events for one in row)
+        hashes = b"".join(content_hash(self._trace.events[one]) for one in row) if known else None
+        fields.setdefault("digest", hashes)
         return self.record(Kind.DELIVER, event=event, subscription=subscription, **fields)
 
     def outcome(self, event: EventId, subscription: SubscriptionId, outcome: str = "delivered", **when: Any) -> Record:

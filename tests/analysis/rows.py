@@ -15,6 +15,7 @@ from p2psub.analysis.schemas import KEY_BITS, NODES, PROCESSES, RECORDS
 from p2psub.analysis.tables import Tables
 from p2psub.model.ids import NodeId
 from p2psub.model.records import Kind, Record
+from p2psub.traces.runs import happenings
 from p2psub.traces.segments import encode_records
 
 _Start = tuple[NodeId, int]
@@ -44,8 +45,13 @@ def tables_of(spark: SparkSession, records: Iterable[Record]) -> Tables:
     records = [once[name] for name in sorted(once)]
     numbers = Numbers.of(records)
     nodes = [(n, id_.hex()) for id_, n in numbers.nodes.items()]
+    rows = [
+        _record_row(happening, place, numbers)
+        for record in records
+        for place, happening in enumerate(happenings(record))
+    ]
     return Tables(
-        records=_local(spark, [_record_row(record, numbers) for record in records], RECORDS),
+        records=_local(spark, rows, RECORDS),
         processes=_local(spark, _process_rows(records, numbers), PROCESSES),
         nodes=_local(spark, nodes, NODES),
     )
@@ -106,7 +112,7 @@ AS_RECORDED = (
 """Columns that are fields of the record, as they are."""
 
 
-def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:
+def _record_row(record: Record, place: int, numbers: Numbers) -> tuple[Any, ...]:
     epoch, published, subscribed = record.epoch, record.published, record.subscribed
     said = msgspec.json.decode(encode_records([record]), type=dict[str, msgspec.Raw])
     row = {
@@ -126,6 +132,7 @@ def _record_row(record: Record, numbers: Numbers) -> tuple[Any, ...]:
         "change": _json(said.get("number")),
         "vector": _json(said.get("vector")),
         "prefix": record.prefix,
+        "place": place,
         **{name: getattr(record, name) for name in AS_RECORDED},
         "topic": None if published is None else published.topic,
         "guarantee": record.guarantee if published is None else published.guarantee,

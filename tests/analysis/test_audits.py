@@ -49,9 +49,9 @@ def test_peers_are_held_to_what_they_were_set_to(spark: SparkSession, start: dic
         member.ring(at_ms=1)
     owner, ann, *_ = members
     event = ann.publish(at_ms=30_000)
-    owner.store(event, owed=0)
+    owner.store(event, owed=1)
     ann.keep(event)
-    ann.acknowledge(event, count=0, copies=2)
+    ann.acknowledge(event, count=1, copies=2)
     for member in members:
         member.close(at_ms=90_000)
     assert [row.invariant for row in copies.audit(trace.tables(spark)).collect()] == ["S5"] * found
@@ -64,8 +64,8 @@ def test_who_leaves_in_good_order_is_no_member_any_more(spark: SparkSession) -> 
     for member in (owner, leaver):
         member.ring(at_ms=1)
     event = owner.publish(at_ms=30_000)
-    owner.store(event, owed=0)
-    owner.acknowledge(event, count=0, copies=1)
+    owner.store(event, owed=1)
+    owner.acknowledge(event, count=1, copies=1)
     leaver.close(at_ms=31_000)
     owner.close(at_ms=90_000)
     assert copies.audit(trace.tables(spark)).collect() == []
@@ -79,8 +79,8 @@ def test_what_was_discarded_long_before_excuses_nothing(spark: SparkSession) -> 
     holder.ring(at_ms=60)
     holder.drop("trace_discarded", count=9)
     event = owner.publish(at_ms=20_000)
-    owner.store(event, owed=0)
-    owner.acknowledge(event, count=0, copies=2)
+    owner.store(event, owed=1)
+    owner.acknowledge(event, count=1, copies=2)
     for member in (owner, holder):
         member.close(at_ms=90_000)
     assert [row.verdict for row in copies.audit(trace.tables(spark)).collect()] == ["violated"]

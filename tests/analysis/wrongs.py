@@ -90,10 +90,12 @@ class Wrongs:
         self.bob.verdict(id_)
         self._subscribed[topic] = id_
 
-    def _store(self, topic: str, owed: int = 1, copies: int = 3, kept: int = 2) -> tuple[EventId, Record]:
+    def _store(
+        self, topic: str, owed: int = 1, copies: int = 3, kept: int = 2, retain_us: int = 0
+    ) -> tuple[EventId, Record]:
         """Publish, store, keep and acknowledge; the record of the storing shows what becomes of it."""
         self._now_ms += 100
-        event = self.alice.publish(topic, at_ms=self._now_ms)
+        event = self.alice.publish(topic, retain_us=retain_us, at_ms=self._now_ms)
         vector = self.owner.vector_to(self._known)
         stored = self.owner.store(event, owed=owed, vector=vector)
         for holder in (self.bob, self.third)[:kept]:
@@ -160,8 +162,10 @@ class Wrongs:
         self._wrong("S3", self.wrongs[-1].shown, subscribed["other"], "violated", REMATCHED)
 
     def _copies(self) -> None:
+        unwanted, _ = self._store("nobody", owed=0, copies=0, kept=0)
+        self.owner.discharge(unwanted, count=0)
         for copies, kept in ((3, 0), (2, 1)):
-            event, _ = self._store("nobody", owed=0, copies=copies, kept=kept)
+            event, _ = self._store("nobody", owed=0, copies=copies, kept=kept, retain_us=1)
             self._wrong("S5", self.alice.records[-1], None, "unknown")
             self.owner.discharge(event, count=0)
         event = self.alice.publish("nobody")

@@ -27,7 +27,7 @@ _PROMISES: Final = (None, Guarantee.AT_MOST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 def events(tables: Tables, acks: DataFrame | None = None) -> DataFrame:
     """One row per event that some record names; `acks` is `debts.acknowledged`, if it was kept.
 
-    guarantee        of its `publish`, `match` or `store`
+    guarantee        of its `publish` or `match`; what is stored is `effectively_once`
     began_us         when it was published, 0 if no record says so; published_us is null then
     acknowledged_us  null if its publisher was promised nothing
     matched          pairs that owners found: of `effectively_once` the most that one did, which asked the others; of
@@ -90,7 +90,7 @@ def _told(tables: Tables) -> DataFrame:
     """
     named = F.col("guarantee")
     none, at_most_once, effectively_once = range(len(_PROMISES))
-    is_promised = named == Guarantee.EFFECTIVELY_ONCE.value
+    is_promised = (named == Guarantee.EFFECTIVELY_ONCE.value) | (F.col("kind") == Kind.STORE.value)
     promise = F.when(is_promised, effectively_once).when(named.isNotNull(), at_most_once).otherwise(none)
     kind = _number_of_kind() * len(_PROMISES)
     told = tables.of(*_OF_EVENTS).where(F.col("event").isNotNull())

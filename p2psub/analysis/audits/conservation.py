@@ -16,7 +16,7 @@ from p2psub.analysis.answers.casts import REPEATED
 from p2psub.analysis.answers.coverage import covered
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
-from p2psub.analysis.debts import debts, unanswered
+from p2psub.analysis.debts import debts, is_unread, unanswered
 from p2psub.analysis.silent_spans import ALWAYS_US, SilentSpans, has_holes, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.model.outcomes import Outcome
@@ -31,10 +31,12 @@ def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     context = context._replace(acks=context.acks_of(tables), silent_spans=context.silent_spans_of(tables))
     let_go = debts(context.acks_of(tables)).where(F.col("discharged_us").isNotNull())
     if context.pairs is None:
-        matched = _matched_by_counts(tables, let_go, context)
+        matched = [_matched_by_counts(tables, let_go, context)]
     else:
-        matched = _matched_pairs(tables, let_go, context.pairs, context.silent_spans_of(tables))
-    return united([*_received(tables, context), matched, _untrue(tables, context)])
+        # Without its content an event is in no pair.
+        unread = _matched_by_counts(tables, let_go.where(is_unread()), context)
+        matched = [_matched_pairs(tables, let_go, context.pairs, context.silent_spans_of(tables)), unread]
+    return united([*_received(tables, context), *matched, _untrue(tables, context)])
 
 
 def _received(tables: Tables, context: AuditContext) -> list[DataFrame]:

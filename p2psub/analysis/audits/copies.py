@@ -1,9 +1,10 @@
 """S5 and S9: an acknowledgement's copies exist, and what is owed is held by somebody.
 
-`store` and `keep` are written when a copy is durable, and the hybrid clock puts them before the acknowledgement that
+`store` and `copy` are written when a copy is durable, and the hybrid clock puts them before the acknowledgement that
 counts them, so S5 can be seen whole: as many copies as stated, and of them min(3, a majority of the members seen
 lately), or what peers were set to instead of 3. Members are peers that were in the ring (`ring`) for 10 heartbeats, had
-not ended gracefully, and wrote anything in the last 600.
+not ended gracefully, and wrote anything in the last 600. What is neither owed nor retained needs no copies, but a
+`store` that says so.
 
 Of S9 little can be seen: a member that lets go of a copy writes nothing, so no reader can count min(r + 1, N) copies
 out of a trace. But a member that comes back says what it still holds (`copy`, recovered). An event that no owner let
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import Fault, faulty, finding, united
-from p2psub.analysis.debts import debts
+from p2psub.analysis.debts import debts, needs_copies
 from p2psub.analysis.partitions import with_whole_again
 from p2psub.analysis.silent_spans import SilentSpans, is_hidden_after, is_hidden_before
 from p2psub.analysis.tables import Tables
@@ -49,7 +50,7 @@ def _stated(tables: Tables, acked: DataFrame, silent_spans: SilentSpans) -> Data
     counted = durable.select("event", "node").distinct().groupBy("event").agg(F.count("*").alias("durable"))
     counts = acked.join(counted, "event", "left").fillna(0, ["durable"])
     is_stored, is_silent = F.col("stored_us").isNotNull(), F.col("copies").isNull()
-    is_short = is_stored & (F.col("copies") > F.col("durable"))
+    is_short = is_stored & needs_copies() & (F.col("copies") > F.col("durable"))
     short = counts.where(is_short | ~is_stored | is_silent)
     anywhere = silent_spans.with_hidden_anywhere(short).withColumn("is_unheard", _is_hidden())
     fewer = "{event} was acknowledged with %d copies, %d were durable"
@@ -67,7 +68,7 @@ def _stated(tables: Tables, acked: DataFrame, silent_spans: SilentSpans) -> Data
 
 def _too_few(tables: Tables, acked: DataFrame, context: AuditContext) -> DataFrame:
     settings = context.settings_of(tables)
-    few = acked.where(F.col("copies") < settings.copies)
+    few = acked.where(needs_copies() & (F.col("copies") < settings.copies))
     # Who leaves gracefully is discounted before it closes.
     leaving_us = -settings.beats(LEAVING_BEATS)
     seen_us = F.col("last_us") + F.when(F.col("is_closed"), leaving_us).otherwise(settings.beats(SEEN_BEATS))
@@ -105,7 +106,8 @@ def _members(tables: Tables) -> DataFrame:
 
 
 def _held_by_no_peer(tables: Tables, context: AuditContext) -> DataFrame:
-    held_on = context.settle(debts(context.acks_of(tables)).where(F.col("discharged_us").isNull()))
+    undischarged = debts(context.acks_of(tables)).where(F.col("discharged_us").isNull() & needs_copies())
+    held_on = context.settle(undischarged)
     starts = tables.processes.where(F.col("records") > 0)
     latest = starts.groupBy("node").agg(F.max_by("process", "incarnation").alias("process"))
     copies = tables.of(Kind.STORE, Kind.COPY).select("process", "event")

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 from p2psub.analysis.answers.coverage import covered
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
-from p2psub.analysis.debts import debts, reached_pairs
+from p2psub.analysis.debts import debts, is_unread, reached_pairs
 from p2psub.analysis.silent_spans import SilentSpans, is_hidden_after
 from p2psub.analysis.tables import Tables, process_of
 from p2psub.model.outcomes import Outcome
@@ -37,8 +37,10 @@ def audit(tables: Tables, context: AuditContext = NO_CONTEXT) -> DataFrame:
     owed, silent_spans = debts(context.acks_of(tables)), context.silent_spans_of(tables)
     if context.pairs is None:
         return united([_lost_by_counts(covered(tables, context), owed), _outcomes(tables)])
+    # Without its content an event is in no pair.
+    unread = _lost_by_counts(covered(tables, context), owed.where(is_unread()))
     lost = _lost_pairs(tables, owed, context.pairs, silent_spans)
-    return united([lost, _missed_by_stable(tables, owed, context.pairs, silent_spans), _outcomes(tables)])
+    return united([lost, unread, _missed_by_stable(tables, owed, context.pairs, silent_spans), _outcomes(tables)])
 
 
 def _lost_by_counts(known: DataFrame, debts: DataFrame) -> DataFrame:

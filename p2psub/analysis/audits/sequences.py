@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.audit_context import NO_CONTEXT, AuditContext
 from p2psub.analysis.audits.findings import finding, united
+from p2psub.analysis.runs import IS_RECORD
 from p2psub.analysis.tables import Tables
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -61,7 +62,7 @@ def _silent(tables: Tables) -> DataFrame:
 def _backwards(tables: Tables) -> DataFrame:
     # The one question about neighbours in one order: no grouping answers it, so here a window is paid for.
     own = Window.partitionBy("process").orderBy("sequence")
-    stamped = tables.records.select("process", "sequence", "wall_us", "ticks")
+    stamped = tables.records.where(IS_RECORD).select("process", "sequence", "wall_us", "ticks")
     before = {"before_us": F.lag("wall_us").over(own), "before_ticks": F.lag("ticks").over(own)}
     is_same = (F.col("wall_us") == F.col("before_us")) & (F.col("ticks") <= F.col("before_ticks"))
     back = stamped.withColumns(before).where((F.col("wall_us") < F.col("before_us")) | is_same)

@@ -13,7 +13,7 @@ from p2psub.analysis.audits.catalogue import AUDITS
 from p2psub.analysis.audits.conservation import REMEMBER_BEATS
 from p2psub.analysis.audits.copies import LEAVING_BEATS, SEEN_BEATS, SETTLED_BEATS
 from p2psub.analysis.audits.rings import JOIN_BEATS
-from p2psub.analysis.benchmark.ground import CALM_US, HOLED, SETTINGS
+from p2psub.analysis.benchmark.ground import CALM_US, HOLED, NEEDS_COPIES, SETTINGS
 
 COLUMNS: Final = ("invariant", "verdict", "process", "sequence", "event", "subscription", "cast")
 """Of every query, and of every finding on Spark too."""
@@ -56,7 +56,7 @@ SEQUENCES: Final = _united(
     stamped as (
         select process, sequence, (wall_us, ticks) as stamp,
             lag((wall_us, ticks)) over (partition by process order by sequence) as before
-        from records
+        from records where place = 0
     )""",
 )
 
@@ -101,7 +101,7 @@ _HIDDEN: Final = "few.from_us <= acked_us and few.until_us >= began_us"
 _AT_ACK: Final = {"process": "acked_process", "sequence": "acked_sequence", "event": "event"}
 
 COPIES: Final = _united(
-    _finding("S5", _HIDDEN, "few where copies > durable and stored_us is not null", **_AT_ACK),
+    _finding("S5", _HIDDEN, f"few where copies > durable and stored_us is not null and {NEEDS_COPIES}", **_AT_ACK),
     _finding(
         "S5",
         "(from anywhere select from_us <= acked_us and until_us >= began_us)",
@@ -112,7 +112,8 @@ COPIES: Final = _united(
     _finding(
         "S5",
         f"({_HIDDEN}) or exists (from cut where cut.from_us <= acked_us and acked_us < cut.until_us)",
-        "few join required using (event) where copies < required and coalesce(discharged_us > acked_us, true)",
+        "few join required using (event) where copies < required and coalesce(discharged_us > acked_us, true) "
+        f"and {NEEDS_COPIES}",
         **_AT_ACK,
     ),
     _finding("S9", "until_us >= began_us", "unheld", event="event"),
@@ -150,6 +151,7 @@ COPIES: Final = _united(
     unheld as (
         select debts.*, coalesce(ringed.until_us, homeless.until_us) as until_us
         from debts anti join held using (event) left join ringed using (cluster) cross join homeless
+        where {NEEDS_COPIES}
     )""",
 )
 

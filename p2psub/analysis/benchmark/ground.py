@@ -22,6 +22,8 @@ _NOTICING_US, _GIVING_UP_US, _MENDING_US, _PASSING_US = map(
 )
 HOLED: Final = "(records = 0 or missing > 0 or first_sequence > 1)"
 """Of a process: whether records before its last one are missing."""
+NEEDS_COPIES: Final = "(coalesce(owed > 0, true) or retain_us > 0)"
+"""Of an acknowledged event: whether it is owed or retained."""
 _SPAN: Final = f"coalesce(min(from_us), {NEVER_US}) as from_us, coalesce(max(until_us), -1) as until_us"
 
 GROUND: Final = (
@@ -107,13 +109,12 @@ GROUND: Final = (
         from records where kind = 'acknowledge' group by event
     ),
     published as (
-        select event, min(wall_us) as began_us, arg_min(guarantee, wall_us) as guarantee
+        select event, min(wall_us) as began_us, arg_min(retain_us, wall_us) as retain_us
         from records where kind = 'publish' and event is not null group by event
     ),
     stored as (
         select event, arg_max(
-            {'us': wall_us, 'process': process, 'sequence': sequence, 'matched': matched, 'cluster': cluster,
-             'guarantee': guarantee},
+            {'us': wall_us, 'process': process, 'sequence': sequence, 'matched': matched, 'cluster': cluster},
             (coalesce(node = said.peer, false), wall_us, ticks, process, sequence)
         ) as store
         from acked join records using (event)
@@ -126,11 +127,11 @@ GROUND: Final = (
     select event, coalesce(began_us, 0) as began_us, ack[1] as acked_us, ack[2] as acked_ticks,
         ack[3] as acked_process, ack[4] as acked_sequence, said.copies, store.us as stored_us, store.process,
         store.sequence, coalesce(store.matched, said.matched) as owed, store.cluster,
-        coalesce(store.guarantee, published.guarantee) as guarantee, discharged_us
+        coalesce(retain_us, 0) as retain_us, discharged_us
     from acked left join stored using (event) left join published using (event)
         left join let_go on let_go.event = acked.event and let_go.matched = coalesce(store.matched, said.matched)""",
     """create or replace temp view debts as
-    select * from acks where guarantee = 'effectively_once' and stored_us is not null""",
+    select * from acks where stored_us is not null""",
     """create or replace temp view delivered as
     select event, subscription, process, sequence, wall_us, digest
     from records where kind = 'deliver' and event is not null and subscription is not null""",

@@ -81,12 +81,14 @@ _COVERAGE: Final = """
     told as (
         select
             event,
-            max(guarantee) as guarantee,
+            max(promise) as guarantee,
             min(wall_us) filter (kind = 'publish') as published_us,
-            case when max(guarantee) = 'at_most_once'
+            case when max(promise) = 'at_most_once'
                 then sum(matched) filter (kind = 'match') else max(matched) filter (kind = 'match') end as matched
-        from records
-        where event is not null and kind in ('publish', 'match', 'store', 'acknowledge')
+        from (
+            select *, case when kind = 'store' then 'effectively_once' else guarantee end as promise
+            from records where event is not null and kind in ('publish', 'match', 'store', 'acknowledge')
+        )
         group by event
     ),
     judged as (
