@@ -69,7 +69,7 @@ def compact(
     for path, reason in done.skipped:
         print(f"skipped {path}: {reason}", file=sys.stderr)
     copies = f", {done.repeated:,} copies passed over" if done.repeated else ""
-    print(f"{done.rows:,} records of {done.files:,} segments are in {out}{copies}; {len(done.skipped):,} files skipped")
+    print(f"{done.rows:,} rows of {done.files:,} segments are in {out}{copies}; {len(done.skipped):,} files skipped")
 
 
 @app.command()

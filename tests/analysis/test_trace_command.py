@@ -91,6 +91,35 @@ def test_one_event_is_shown_to_programs(tmp_path: Path) -> None:
     assert sorted(len(arrival["deliver"]) for arrival in shown["arrivals"]) == [0, 1]
 
 
+def test_an_event_is_shown_wherever_it_stands_in_a_run(tmp_path: Path) -> None:
+    """`merge` prints the record as it is; `show` says of the event what a record of its own would, and no more."""
+    trace = PlantedTrace()
+    alice, bob, owner = (trace.process(name, at_ms=0) for name in ("alice", "bob", "owner"))
+    wanted = bob.subscribe(at_ms=1)
+    events = [alice.publish(topic, at_ms=10) for topic in ("bread", "butter", "beer")]
+    owner.store(events[0], owed=1, run=3, at_ms=12)
+    bob.deliver(events[0], wanted, run=2, at_ms=17)
+    trace.write(tmp_path)
+    assert "run=2" in invoke("merge", tmp_path, "--kind", "deliver")
+    (merged,) = invoke("merge", tmp_path, "--kind", "store", "--json").splitlines()
+    assert (json.loads(merged)["event"], json.loads(merged)["run"]) == (id_to_text(events[0]), 3)
+    butter, beer = (json.loads(invoke("show", id_to_text(one), tmp_path, "--json")) for one in events[1:])
+    assert (butter["content"]["topic"], len(butter["store"]), len(butter["arrivals"])) == ("butter", 1, 1)
+    (delivered,) = butter["arrivals"][0]["deliver"]
+    assert (delivered["event"], delivered["digest"]) == (id_to_text(events[1]), butter["publish"]["digest"])
+    assert "run" not in delivered
+    assert (beer["content"]["topic"], len(beer["store"]), beer["arrivals"]) == ("beer", 1, [])
+
+
+def test_without_its_publisher_an_event_has_no_content(tmp_path: Path) -> None:
+    """Owners do not repeat it; their records are shown all the same."""
+    event = planted(tmp_path)
+    shutil.rmtree(tmp_path / event.node.hex()[:10])
+    tree = invoke("show", id_to_text(event), tmp_path)
+    assert "publish: not in these traces, and with it the content" in tree
+    assert "store at" in tree
+
+
 def test_what_cannot_be_shown_is_explained(tmp_path: Path) -> None:
     """No id, an unknown event, no directory, no traces; a damaged segment is named and passed over."""
     event = planted(tmp_path / "in")
@@ -127,7 +156,7 @@ def test_compact_tells_what_it_did(spark: SparkSession, tmp_path: Path) -> None:
     assert (said["rows"], said["files_skipped"], said["repeated"]) == (17, 1, 0)
     assert said["skipped"][0]["reason"] == "not the name of a segment"
     assert open_compacted(spark, tmp_path / "out").tables.records.count() == 17
-    assert "17 records" in invoke("compact", tmp_path / "in", "--out", tmp_path / "out")
+    assert "17 rows" in invoke("compact", tmp_path / "in", "--out", tmp_path / "out")
 
 
 def test_without_spark_the_error_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,20 +6,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from p2psub.analysis.answers.casts import casts
 from p2psub.analysis.answers.coverage import coverage, coverage_totals
 from p2psub.analysis.audit_context import AuditContext
-from p2psub.analysis.audits import copies, losses, sequences
+from p2psub.analysis.audits import conservation, copies, losses, sequences
 from p2psub.analysis.audits.findings import told, united
 from p2psub.analysis.compaction import compact
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.headline import headline
+from p2psub.analysis.rematch import rematch
 from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
+from p2psub.model.records import Kind
 from p2psub.traces.segments import segments_of, short_name
 from tests.analysis.planted_trace import PlantedTrace
+from tests.analysis.rows import Numbers
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +111,23 @@ def test_an_owner_without_any_file_is_unknown_and_not_accused(spark: SparkSessio
     (total,) = coverage_totals(tables, context.covered).collect()
     assert [total[name] for name in ("delivered", "ended", "lost", "unknown", "still_owed")] == [1, 0, 0, 1, 0]
     assert verdicts(findings(tables, context)) == {"unknown"}
+
+
+def test_an_event_without_its_content_is_judged_by_counts_where_others_are_matched_anew(spark: SparkSession) -> None:
+    """Ann's record of the publication is missing: nobody can match it, and that it was not handed over is unknown."""
+    trace = shop()
+    ann, _, dan = trace.processes
+    published, *_ = (record for record in ann.records if record.kind is Kind.PUBLISH)
+    ann.records.remove(published)
+    dan.records = [record for record in dan.records if record.kind is not Kind.DELIVER]
+    dan.records = [structs.replace(record, sequence=n) for n, record in enumerate(dan.records, 1)]
+    tables = trace.tables(spark)
+    context = context_of(tables)
+    context = context._replace(pairs=rematch(tables, context.acks).persist())
+    event = Numbers.of(trace.records).key(published.event)
+    for audit, invariant in ((losses, "S1"), (conservation, "conservation")):
+        found = audit.audit(tables, context).where(F.col("event") == event).collect()
+        assert [(row.invariant, row.verdict) for row in found if row.subscription is None] == [(invariant, "unknown")]
 
 
 def verdicts(several: list[DataFrame]) -> set[str]:

@@ -1,10 +1,12 @@
 """A synthetic trace of any size, already compacted: the load of `p2psub bench analyze`.
 
-Made by DuckDB out of numbers alone, so that 10^8 records take minutes. Events with 0 to 6 claims each, one in ten
+Made by DuckDB out of numbers alone, so that 10^8 rows take minutes. Events with 0 to 6 claims each, one in ten
 `at_most_once`; every fourth goes through the cube as a multicast; one change in a thousand events is broadcast. Of the
 hand-overs one in a thousand is lost, one in a thousand comes too late, one in a hundred ended otherwise, one in a
 thousand is repeated; of the acknowledgements two in a thousand have fewer copies than they should. So audits have
 something to find, and most of what they look at is sound.
+
+Eight events of one publisher in a row share their fate and are a run in every record but `publish`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ SUBSCRIPTIONS: Final = 50
 """Of each node."""
 _RECORDS_PER_EVENT: Final = 14.2
 _FANOUT: Final = 7
+_RUN: Final = 8
+"""Events in a run; the last of a publisher may be shorter."""
 _BEGIN_US: Final = 1_700_000_000_000_000
 _BETWEEN_US: Final = 100
 _BEFORE_US: Final = 20_000_000
@@ -58,22 +62,23 @@ def _prepare(connection: duckdb.DuckDBPyConnection, events: int) -> None:
     connection.execute(f"""
         create view events as
         select i, i // {per_node} + 1 as publisher, key(i // {per_node} + 1, i % {per_node} + 1) as event,
-            {_BEGIN_US} + i * {_BETWEEN_US} as us, dice(i, 'claims', {_FANOUT}) as claims,
-            dice(i, 'guarantee', 10) > 0 as is_promised, dice(i, 'owner', {NODES_COUNT}) + 1 as owner,
-            us + wait(i, 'match') as matched_us
+            i % {per_node} % {_RUN} as place, i - place as run, {_BEGIN_US} + i * {_BETWEEN_US} as us,
+            dice(run, 'claims', {_FANOUT}) as claims, dice(run, 'guarantee', 10) > 0 as is_promised,
+            dice(run, 'owner', {NODES_COUNT}) + 1 as owner,
+            {_BEGIN_US} + (run + {_RUN}) * {_BETWEEN_US} + wait(run, 'match') as matched_us
         from range({events}) r(i)""")
     connection.execute(f"""
         create view pairs as
-        select *, (dice(i, 'first', {NODES_COUNT}) + 37 * claim) % {NODES_COUNT} + 1 as subscriber,
-            key(subscriber, dice(i, claim, {SUBSCRIPTIONS}) + 1) as subscription,
-            dice(i, 1000 + claim, 1000) as fate, matched_us + wait(i, 2000 + claim) as delivered_us
+        select *, (dice(run, 'first', {NODES_COUNT}) + 37 * claim) % {NODES_COUNT} + 1 as subscriber,
+            key(subscriber, dice(run, claim, {SUBSCRIPTIONS}) + 1) as subscription,
+            dice(run, 1000 + claim, 1000) as fate, matched_us + wait(run, 2000 + claim) as delivered_us
         from (select *, unnest(range(claims)) as claim from events)""")
     connection.execute(f"""
         create view casts as
-        select i, super_node(owner) as root, key(root, 2 * i + 1) as "cast", matched_us as us, 3 as receivers,
+        select i, super_node(owner) as root, key(root, 2 * i + 1) as "cast", matched_us + place as us, 3 as receivers,
             0 as is_change, 'EventPayload' as payload from events where i % 4 = 0
         union all
-        select i, super_node(owner), key(super_node(owner), 2 * i + 2), matched_us, {CLUSTERS - 1}, 1,
+        select i, super_node(owner), key(super_node(owner), 2 * i + 2), matched_us + place, {CLUSTERS - 1}, 1,
             'ChangePayload' from events where i % 1000 = 0""")
     connection.execute("""
         create view hops as
@@ -103,16 +108,20 @@ def _sql(type_: DataType) -> str:
             return "blob"
 
 
-def _by(node: str, wall_us: str, turn: str) -> str:
-    """By whom and when; `turn` tells apart what a process writes within one microsecond."""
+def _by(node: str, wall_us: str, turn: str, place: str = "0") -> str:
+    """By whom and when; `turn` tells apart what a process writes within one microsecond, `place` what one record says.
+
+    All events of a run have one owner, and happen to it at one time: so they have one sequence number, as a record has.
+    """
     sequence = f"({wall_us} - {_BEGIN_US - _BEFORE_US}) * {_TURNS} + {turn}"
-    return f"{node} as node, {node} as process, {sequence} as sequence, {wall_us} as wall_us, {turn} as ticks"
+    who, when = f"{node} as node, {node} as process", f"{wall_us} as wall_us, {turn} as ticks"
+    return f"{who}, {sequence} as sequence, {when}, {place} as place"
 
 
 _GUARANTEE: Final = "case when is_promised then 'effectively_once' else 'at_most_once' end"
 _DIGEST: Final = "unhex(sha256(cast(i as varchar)))"
-_KEPT_US: Final = "matched_us + 300 + wait(i, copy)"
-_ACKED_US: Final = "matched_us + 600 + wait(i, 0) + wait(i, 1)"
+_KEPT_US: Final = "matched_us + 300 + wait(run, copy)"
+_ACKED_US: Final = "matched_us + 600 + wait(run, 0) + wait(run, 1)"
 _CLUSTER: Final = f"'c' || n % {CLUSTERS} as cluster"
 _CHANGE: Final = "'[[\"c' || root || '\"],' || i || ']' as change"
 _ALL_NODES: Final = f"range(1, {NODES_COUNT + 1}) r(n)"
@@ -121,21 +130,21 @@ _SUBSCRIBED: Final = f"{_ALL_NODES}, range(1, {SUBSCRIPTIONS + 1}) s(m)"
 _KINDS: Final = {
     "publish": f"""select {_by("publisher", "us", "2")}, event, {_GUARANTEE} as guarantee, {_DIGEST} as digest
         from events""",
-    "match": f"""select {_by("owner", "matched_us", "3")}, event, claims as matched, {_GUARANTEE} as guarantee
+    "match": f"""select {_by("owner", "matched_us", "3", "place")}, event, claims as matched, {_GUARANTEE} as guarantee
         from events""",
-    "store": f"""select {_by("owner", "matched_us + 5", "4")}, event, claims as matched,
-        'c' || owner % {CLUSTERS} as cluster, 'effectively_once' as guarantee from events where is_promised""",
-    "copy": f"""select {_by(f"(owner + copy) % {NODES_COUNT} + 1", _KEPT_US, "5")}, event
-        from (select *, unnest([0, 1]) as copy from events) where is_promised and dice(i, 'copy', 1000) > copy""",
-    "acknowledge": f"""select {_by("publisher", _ACKED_US, "6")}, event, owner as peer,
-        claims as matched, if(dice(i, 'copies', 1000) > 0, 3, 2) as copies from events where is_promised""",
-    "deliver": f"""select {_by("subscriber", "delivered_us + if(fate = 12, 90000000, 0)", "7 + again")}, event,
+    "store": f"""select {_by("owner", "matched_us + 5", "4", "place")}, event, claims as matched,
+        'c' || owner % {CLUSTERS} as cluster from events where is_promised""",
+    "copy": f"""select {_by(f"(owner + copy) % {NODES_COUNT} + 1", _KEPT_US, "5", "place")}, event
+        from (select *, unnest([0, 1]) as copy from events) where is_promised and dice(run, 'copy', 1000) > copy""",
+    "acknowledge": f"""select {_by("publisher", _ACKED_US, "6", "place")}, event, owner as peer,
+        claims as matched, if(dice(run, 'copies', 1000) > 0, 3, 2) as copies from events where is_promised""",
+    "deliver": f"""select {_by("subscriber", "delivered_us + if(fate = 12, 90000000, 0)", "7 + again", "place")}, event,
         subscription, {_DIGEST} as digest
         from (select *, unnest(range(if(fate = 11, 2, 1))) as again from pairs) where fate > 10""",
-    "outcome": f"""select {_by("owner", "delivered_us + 400", "9")}, event, subscription,
+    "outcome": f"""select {_by("owner", "delivered_us + 400", "9", "place")}, event, subscription,
         if(fate > 10, 'delivered', 'expired') as outcome from pairs where fate > 0 and is_promised""",
-    "discharge": f"""select {_by("owner", "matched_us + 900000", "10")}, event, claims as matched
-        from events where is_promised and dice(i, 'discharge', 1000) > 0""",
+    "discharge": f"""select {_by("owner", "matched_us + 900000", "10", "place")}, event, claims as matched
+        from events where is_promised and dice(run, 'discharge', 1000) > 0""",
     "cast": f"""select {_by("root", "us", "11 + is_change")}, "cast", payload from casts""",
     "forward": f"""select {_by("root", "sent_us", "13 + is_change")}, "cast", receiver as peer, bin(hop) as prefix,
         1 as tries from hops""",
@@ -149,10 +158,10 @@ _KINDS: Final = {
     "duplicate": f"""select {_by("receiver", "got_us + 9", "19 + is_change")}, "cast", null as event, root as peer,
         bin(hop) as prefix, 'cast_repeated' as reason from hops where dice(i, hop, 100) = 0
         union all
-        select {_by("owner", "matched_us + 9", "21")}, null, event, publisher, null, 'publish_repeated'
-        from events where dice(i, 'again', 100) = 0""",
-    "drop": f"""select {_by("subscriber", "delivered_us", "22")}, event, subscription,
-        if(dice(i, 'drop', 100) > 0, 'channel_full', null) as reason from pairs where fate <= 10""",
+        select {_by("owner", "matched_us + 9", "21", "place")}, null, event, publisher, null, 'publish_repeated'
+        from events where dice(run, 'again', 100) = 0""",
+    "drop": f"""select {_by("subscriber", "delivered_us", "22", "place")}, event, subscription,
+        if(dice(run, 'drop', 100) > 0, 'channel_full', null) as reason from pairs where fate <= 10""",
     "ring": f"select {_by('n', str(_BEGIN_US - _BEFORE_US), '1')}, {_CLUSTER} from {_ALL_NODES}",
     "table": f"""select {_by("n", f"{_BEGIN_US - _BEFORE_US} + m", "2")}, 1 as epoch_counter,
         super_node(n) as epoch_process, m as version,
