@@ -103,9 +103,12 @@ def read_segment(path: Path) -> Iterator[Record]:
         raise SegmentDamaged(f"{path} cannot be read: {error.strerror}; leave it out and read the rest") from error
     for number, line in enumerate(lines, 1):
         try:
-            yield _decode(line)
+            record = _decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise SegmentDamaged(f"{path}, line {number}: {error}; leave this file out and read the rest") from error
+        if record.run is not None and not is_run(record):
+            raise SegmentDamaged(f"{path}, line {number}: not a run of events; leave this file out and read the rest")
+        yield record
 
 
 def encode_records(records: list[Record]) -> bytes:
@@ -143,13 +146,10 @@ def _marked(value: Value) -> object:
 
 def _decode(line: bytes) -> Record:
     try:
-        record = _decoder.decode(line)
+        return _decoder.decode(line)
     except msgspec.ValidationError:
         # Rare: only such a line is read a second time, for a marked float is not a value of the model.
-        record = msgspec.convert(_with_floats(msgspec.json.decode(line)), Record)
-    if record.run is not None and not is_run(record):
-        raise msgspec.ValidationError("a run without its first event, or with too few hashes")
-    return record
+        return msgspec.convert(_with_floats(msgspec.json.decode(line)), Record)
 
 
 def decode_part(text: str, kind: type[_Part]) -> _Part:
