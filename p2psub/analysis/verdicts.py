@@ -40,7 +40,9 @@ def gather_verdicts(violations: DataFrame) -> AuditVerdicts:
     counts = {(row.invariant, row.verdict): row["count"] for row in _counted(violations).collect()}
     if not counts:
         return AuditVerdicts({}, [])
-    order = Window.partitionBy("invariant", "verdict").orderBy("wall_us", "process", "sequence", "text")
+    # Within a run by the numbers of the events, of which the shorter is the smaller.
+    place = ("wall_us", "process", "sequence", F.length("event"), "event", "text")
+    order = Window.partitionBy("invariant", "verdict").orderBy(*place)
     first = violations.withColumn("_rank", F.row_number().over(order)).where(F.col("_rank") <= SHOWN_OF_EACH)
     rows = [row.asDict() for row in first.drop("_rank").collect()]
     is_broken_first = sorted(rows, key=lambda row: (row["verdict"] != VIOLATED, row["invariant"], row["wall_us"] or 0))
