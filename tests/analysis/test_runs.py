@@ -28,7 +28,7 @@ from tests.analysis.test_compaction import assert_same
 BATCH = 7
 """Records in a segment."""
 RUN = 8
-COPIES = 2
+COPIES = 3
 OF_RECORDS = ("sequence", "ticks", "place")
 """Columns that tell records apart, not what they say."""
 PROMISES = {"S1", "S2", "S3", "S4", "S5", "S13", "conservation", "liveness", "trace"}
@@ -85,6 +85,7 @@ class Bakery:
         vector = self.owner.vector_to(self._numbered if owed else 0)
         self.say(self.owner.store, events, owed=owed, vector=vector, at_ms=at_ms + 1)
         self.say(self.holder.keep, events[:kept], at_ms=at_ms + 2)
+        self.say(self.dan.keep, events, at_ms=at_ms + 2)
         self.say(self.ann.acknowledge, events, count=owed, copies=COPIES, peer=self.owner.node, at_ms=at_ms + 3)
         self._now_ms += 100
         return events, wanted
@@ -239,7 +240,13 @@ def test_figures_answers_and_audits_are_those_of_the_trace_by_events(spark: Spar
     assert {one["invariant"] for one in violations} == PROMISES
     events = Bakery(is_by_runs=True).events
     accused = {(one["invariant"], int(one["event"].rsplit(".")[-1])) for one in violations if one.get("event")}
-    for invariant, topic, places in (("S2", "twice", (5, 6)), ("S4", "altered", (2,)), ("S5", "few", (6, 7))):
+    for invariant, topic, places in (
+        ("S1", "lost", (3,)),
+        ("S2", "twice", (5, 6)),
+        ("S4", "altered", (2,)),
+        ("S5", "few", (6, 7)),
+        ("S13", "nobody", (2, 3)),
+    ):
         assert {number for name, number in accused if name == invariant} == {
             events[topic][place].sequence for place in places
         }
