@@ -42,6 +42,7 @@ from tests.oracles.instances import exact, instances_of
 from tests.unit.bench import ANY, CLUSTER, CONFIG, at, change_of, epoch, on_topic, subscription_of
 from tests.unit.runtime.full_disk import files_limited_to
 from tests.unit.runtime.processes import process
+from tests.unit.runtime.told import Told, trouble_of
 
 WRITER = "tests.unit.runtime.store_process"
 MEMBERSHIPS = st.tuples(instances_of(ClusterId), instances_of(Epoch)), st.lists(instances_of(Contact)).map(tuple)
@@ -82,23 +83,6 @@ async def write_all(path: Path, *writes: Write) -> None:
     with closing(Store.open(path)) as store:
         store.put(Persist(1, list(writes)))
         await store.drain()
-
-
-class Told:
-    """What the store called durable, and somebody who waits for it."""
-
-    def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self._lot = trio.lowlevel.ParkingLot()
-
-    def __call__(self, number: int) -> None:
-        self.numbers.append(number)
-        self._lot.unpark_all()
-
-    async def wait(self, number: int) -> None:
-        """Return when everything up to `number` is durable."""
-        while not self.numbers or self.numbers[-1] < number:
-            await self._lot.park()
 
 
 # Rows
@@ -282,13 +266,6 @@ def test_a_lost_count_does_not_begin_anew(path: Path, damage: str | None) -> Non
 # A disk that takes nothing
 
 
-async def trouble_of(store: Store) -> str:
-    """What the store says as soon as it is in trouble."""
-    while store.trouble is None:
-        await trio.sleep(0.01)
-    return store.trouble
-
-
 async def test_a_full_disk_stops_acknowledging_and_loses_nothing(path: Path, autojump_clock: MockClock) -> None:
     """While nothing can be written `stored` is silent and `trouble` gives advice; erasing rows makes room again."""
     told = Told()
@@ -303,11 +280,13 @@ async def test_a_full_disk_stops_acknowledging_and_loses_nothing(path: Path, aut
             assert "free some space" in trouble
             await trio.sleep(60)
             assert told.numbers[-1] == 10
+            assert told.disk_states == [True]
             assert store.pending == 10
             gone = [Write(CHANGE_NAMESPACE, change_of(subscription_of(ANY), n).number, None) for n in range(1, 11)]
             store.put(Persist(21, gone))
             await told.wait(21)
             assert store.trouble is None
+            assert told.disk_states == [True, False]
             nursery.cancel_scope.cancel()
     assert numbers_in(path) == list(range(11, 21))
 

@@ -1,0 +1,71 @@
+"""Packs of the store's log as rows, and back: a head and a body, each with a checksum of its own.
+
+    head row = number · head · CRC32 of both          body row = number · body · CRC32 of both
+
+Heads and bodies are MessagePack. A body that was damaged on the disk costs that body alone: its head still says what it
+held, and other peers hold copies.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Final
+
+import msgspec
+
+from p2psub.model.effects import Pack
+from p2psub.runtime.namespaces import RowDamaged
+
+PackRow = tuple[int, bytes, int]
+
+
+class PackCodec:
+    """Writes packs, and reads heads and bodies of these types."""
+
+    __slots__ = ("_body", "_encoder", "_head")
+
+    def __init__(self, head: Any, body: Any) -> None:
+        self._encoder = msgspec.msgpack.Encoder()
+        self._head: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(head)
+        self._body: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(body)
+
+    def head_row(self, pack: Pack) -> PackRow:
+        """A pack's head, ready to be stored."""
+        return self._row(pack.number, pack.head)
+
+    def body_row(self, pack: Pack) -> PackRow:
+        """A pack's body, ready to be stored."""
+        return self._row(pack.number, pack.body)
+
+    def _row(self, number: int, part: object) -> PackRow:
+        encoded = self._encoder.encode(part)
+        return number, encoded, _checksum(number, encoded)
+
+    def head_of(self, row: tuple[object, ...]) -> object:
+        """A stored head; RowDamaged if it is not as written."""
+        return _decoded(self._head, row)
+
+    def body_of(self, row: tuple[object, ...]) -> object:
+        """A stored body; RowDamaged if it is not as written."""
+        return _decoded(self._body, row)
+
+
+ANY_PACK: Final = PackCodec(object, object)
+"""Packs of plain values, which come back as lists, dicts and scalars: no core writes any yet."""
+
+
+def _decoded(decoder: msgspec.msgpack.Decoder[Any], row: tuple[object, ...]) -> object:
+    match row:
+        case (int(number), bytes(part), int(checksum)):
+            if checksum != _checksum(number, part):
+                raise RowDamaged("checksum differs")
+            try:
+                return decoder.decode(part)
+            except msgspec.MsgspecError as error:
+                raise RowDamaged(f"no part of a pack: {error}") from error
+        case _:
+            raise RowDamaged("columns of other types")
+
+
+def _checksum(number: int, part: bytes) -> int:
+    return zlib.crc32(part, zlib.crc32(str(number).encode()))
