@@ -138,6 +138,12 @@ class Store:
             await self._commit()
             await self._recover_breath()
 
+    async def tidy(self) -> None:
+        """Drain, and return when the file has given back what it does not need."""
+        while self._is_owing or self._has_slack:
+            await self._commit()
+            await self._recover_breath()
+
     @property
     def _is_owing(self) -> bool:
         return self._durable_number < self._put_number or bool(self._doomed)

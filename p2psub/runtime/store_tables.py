@@ -190,7 +190,11 @@ class StoreTables:
             return False
         # As a script: `execute` would stop after the first page.
         self._connection.executescript(f"PRAGMA incremental_vacuum({_SHRINK_PAGES})")
-        return self._count("freelist_count") < free
+        left = self._count("freelist_count")
+        if left <= _FREE_PAGES_KEPT:
+            # Only a checkpoint makes the file shorter.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return _FREE_PAGES_KEPT < left < free
 
     def _count(self, pragma: str) -> int:
         (count,) = self._connection.execute(f"PRAGMA {pragma}").fetchone()

@@ -188,14 +188,8 @@ async def test_the_file_shrinks_when_much_is_erased(path: Path) -> None:
     async with running(path) as (store, told):
         store.put(Persist(1, [], [], list(range(1, 41))))
         await told.wait(1)
-        await wait_for_rest(store)
+        await store.tidy()
     assert 10_000_000 < path.stat().st_size < full / 2
-
-
-async def wait_for_rest(store: Store) -> None:
-    """Return when the store has nothing to do any more."""
-    while store._is_owing or store._has_slack:
-        await trio.lowlevel.checkpoint()
 
 
 # Against a plain dict
