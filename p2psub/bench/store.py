@@ -21,7 +21,7 @@ import trio
 from p2psub.bench.pack_load import CODEC, PackLoad, events_per_pack
 from p2psub.bench.pauses import PauseMeter
 from p2psub.bench.plan import StorePlan
-from p2psub.bench.store_opening import StoreOpening
+from p2psub.bench.store_opener import StoreOpening
 from p2psub.bench.store_rates import StoreRun, bare_append, open_run, store_append
 from p2psub.bench.store_report import StoreRate, StoreReport, store_settings_of
 from p2psub.demo.stages import ProgressReporter, Stages
@@ -121,6 +121,6 @@ class FullStore:
 
 
 async def _opened(path: Path) -> StoreOpening:
-    command = [sys.executable, "-m", "p2psub.bench.store_opening", str(path)]
+    command = [sys.executable, "-m", "p2psub.bench.store_opener", str(path)]
     done = await trio.run_process(command, capture_stdout=True, stderr=subprocess.DEVNULL)
     return msgspec.json.decode(done.stdout, type=StoreOpening)

@@ -41,12 +41,12 @@ class PackCodec:
         encoded = self._encoder.encode(part)
         return number, encoded, _checksum(number, encoded)
 
-    def head_of(self, row: tuple[object, ...]) -> object:
-        """A stored head; RowDamaged if it is not as written."""
+    def head_of(self, row: tuple[Any, ...]) -> object:
+        """The head in a row that SQLite found; RowDamaged if it is not as written."""
         return _decoded(self._head, row)
 
-    def body_of(self, row: tuple[object, ...]) -> object:
-        """A stored body; RowDamaged if it is not as written."""
+    def body_of(self, row: tuple[Any, ...]) -> object:
+        """The body in a row that SQLite found; RowDamaged if it is not as written."""
         return _decoded(self._body, row)
 
 
@@ -54,17 +54,16 @@ ANY_PACK: Final = PackCodec(object, object)
 """Packs of plain values, which come back as lists, dicts and scalars: no core writes any yet."""
 
 
-def _decoded(decoder: msgspec.msgpack.Decoder[Any], row: tuple[object, ...]) -> object:
-    match row:
-        case (int(number), bytes(part), int(checksum)):
-            if checksum != _checksum(number, part):
-                raise RowDamaged("checksum differs")
-            try:
-                return decoder.decode(part)
-            except msgspec.MsgspecError as error:
-                raise RowDamaged(f"no part of a pack: {error}") from error
-        case _:
-            raise RowDamaged("columns of other types")
+def _decoded(decoder: msgspec.msgpack.Decoder[Any], row: tuple[Any, ...]) -> object:
+    number, part, checksum = row
+    if not isinstance(part, bytes):
+        raise RowDamaged("columns of other types")
+    if checksum != _checksum(number, part):
+        raise RowDamaged("checksum differs")
+    try:
+        return decoder.decode(part)
+    except msgspec.MsgspecError as error:
+        raise RowDamaged(f"no part of a pack: {error}") from error
 
 
 def _checksum(number: int, part: bytes) -> int:

@@ -1,4 +1,4 @@
-"""A process that opens a store as a peer does, and says what that cost: `python -m p2psub.bench.store_opening FILE`."""
+"""A process that opens a store as a peer does, and says what that cost: `python -m p2psub.bench.store_opener FILE`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 
 from p2psub.bench.memory import peak_rss_bytes
 from p2psub.bench.pack_load import CODEC
+from p2psub.runtime.gc_tuning import tune_gc
 from p2psub.runtime.store import Store
 
 
@@ -34,4 +35,5 @@ def open_store(path: Path) -> StoreOpening:
 
 
 if __name__ == "__main__":
+    tune_gc()
     sys.stdout.buffer.write(msgspec.json.encode(open_store(Path(sys.argv[1]))))
