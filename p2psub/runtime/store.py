@@ -134,15 +134,16 @@ class Store:
 
         Cancelled, it loses nothing: a commit under way is brought to its end even then.
         """
-        while self._is_owing:
-            await self._commit()
-            await self._recover_breath()
+        number = self._put_number
+        while self._durable_number < number or self._doomed:
+            if not await self._commit():
+                await trio.sleep(next(self._backoff))
 
     async def tidy(self) -> None:
         """Drain, and return when the file has given back what it does not need."""
         while self._is_owing or self._has_slack:
-            await self._commit()
-            await self._recover_breath()
+            if not await self._commit():
+                await trio.sleep(next(self._backoff))
 
     @property
     def _is_owing(self) -> bool:
@@ -154,7 +155,7 @@ class Store:
         told, was_full = 0, False
         while True:
             await self._arrived.wait()
-            await self._commit()
+            is_done = await self._commit()
             if was_full != (self.trouble is not None):
                 was_full = not was_full
                 tell(DiskState(was_full))
@@ -162,31 +163,28 @@ class Store:
             if self._durable_number > told:
                 told = self._durable_number
                 tell(Stored(told))
-            await self._recover_breath()
+            if not is_done:
+                await trio.sleep(next(self._backoff))
 
-    async def _recover_breath(self) -> None:
-        """Wait, longer each time, while the disk takes nothing."""
-        if self.trouble is not None:
-            await trio.sleep(next(self._backoff))
-
-    async def _commit(self) -> None:
-        """Try to write what waits, or use the time to shrink the file."""
+    async def _commit(self) -> bool:
+        """Try to write what waits, or use the time to shrink the file; False if the disk did not take it."""
         async with self._lock:
-            self._arrived = trio.Event()
+            if self._arrived.is_set():
+                self._arrived = trio.Event()
             try:
                 if self._is_owing:
-                    await self._commit_waiting()
-                elif self._has_slack:
+                    return await self._commit_waiting()
+                if self._has_slack:
                     await self._shrink()
+                return True
             finally:
                 if self._is_owing or self._has_slack:
                     self._arrived.set()
 
-    async def _commit_waiting(self) -> None:
+    async def _commit_waiting(self) -> bool:
         # Where all of it did not find room, erasures go alone until there are none left: each commit erases a few.
         is_whole = self.trouble is None or not self._doomed
-        content = self._take(is_whole)
-        number = self._put_number
+        content, number = self._take(is_whole), self._put_number
         try:
             left = await trio.to_thread.run_sync(self._tables.commit, content)
         except trio.Cancelled:
@@ -196,13 +194,13 @@ class Store:
         except sqlite3.Error as error:
             self._put_back(content)
             self._note_trouble(error)
-            return
-        erased = len(content.erased_packs) - len(left)
+            return False
         self._doom(left)
-        self._note_success(len(content.rows) + len(content.packs) + erased)
+        self._note_success(len(content.rows) + len(content.packs) + len(content.erased_packs) - len(left))
         if is_whole:
             self._durable_number = number
             self._note_end_of_trouble()
+        return True
 
     def _take(self, is_whole: bool) -> Transaction:
         content = Transaction()

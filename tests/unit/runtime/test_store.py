@@ -202,6 +202,21 @@ async def test_a_drain_beside_the_run_is_told_too(path: Path) -> None:
         assert told.numbers == sorted(set(told.numbers))
 
 
+async def test_a_drain_that_finds_nothing_to_do_leaves_the_run_awake(path: Path) -> None:
+    """It waits for the run's commit; what is put afterwards is committed all the same."""
+    told = Told()
+    with closing(Store.open(path)) as store, trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(store.run, told)
+            put_changes(store, 1, 1)
+            await wait_all_tasks_blocked()
+            await store.drain()
+            await wait_all_tasks_blocked()
+            put_changes(store, 2, 2)
+            await told.wait(2)
+            nursery.cancel_scope.cancel()
+
+
 async def test_cancelling_leaves_whole_commits(path: Path) -> None:
     """A run that is cancelled in the middle of a commit ends it; a drain then writes what was put meanwhile."""
     with closing(Store.open(path)) as store:
