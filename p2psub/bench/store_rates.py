@@ -112,4 +112,4 @@ def bare_append(path: Path, load: PackLoad, commits: int) -> float:
 
 
 def _rows(packs: list[Pack]) -> tuple[list[PackRow], list[PackRow]]:
-    return [CODEC.head_row(pack) for pack in packs], [CODEC.body_row(pack) for pack in packs]
+    return list(CODEC.head_rows(packs)), list(CODEC.body_rows(packs))

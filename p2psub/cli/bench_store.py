@@ -63,7 +63,10 @@ def bench_store(
         )
         from p2psub.bench.store import bench_store as measure  # noqa: PLC0415, `--help` must be quick
         from p2psub.demo.progress import open_reporter  # noqa: PLC0415
+        from p2psub.runtime.gc_tuning import tune_gc  # noqa: PLC0415
 
+        # As in a peer, whose store this stands for.
+        tune_gc()
         with (
             tempfile.TemporaryDirectory(prefix="p2psub-bench-", dir=directory) as place,
             open_reporter(Console(stderr=True), time.monotonic) as reporter,

@@ -9,6 +9,7 @@ held, and other peers hold copies.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,9 @@ from p2psub.model.effects import Pack
 from p2psub.runtime.namespaces import RowDamaged
 
 PackRow = tuple[int, bytes, int]
+
+_SEED: Final = 0xFFFFFFFF
+"""A checksum begins with the number, as far as it fits: a part that lies under another number has another one."""
 
 
 class PackCodec:
@@ -29,17 +33,20 @@ class PackCodec:
         self._head: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(head)
         self._body: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(body)
 
-    def head_row(self, pack: Pack) -> PackRow:
-        """A pack's head, ready to be stored."""
-        return self._row(pack.number, pack.head)
+    def head_rows(self, packs: Iterable[Pack]) -> Iterator[PackRow]:
+        """Heads, ready to be stored."""
+        return self._rows((pack.number, pack.head) for pack in packs)
 
-    def body_row(self, pack: Pack) -> PackRow:
-        """A pack's body, ready to be stored."""
-        return self._row(pack.number, pack.body)
+    def body_rows(self, packs: Iterable[Pack]) -> Iterator[PackRow]:
+        """Bodies, ready to be stored; each is encoded when it is asked for."""
+        return self._rows((pack.number, pack.body) for pack in packs)
 
-    def _row(self, number: int, part: object) -> PackRow:
-        encoded = self._encoder.encode(part)
-        return number, encoded, _checksum(number, encoded)
+    def _rows(self, parts: Iterable[tuple[int, object]]) -> Iterator[PackRow]:
+        # Nothing is called for each but what is needed: a pack may be as small as one event.
+        encode, checksum = self._encoder.encode, zlib.crc32
+        for number, part in parts:
+            encoded = encode(part)
+            yield number, encoded, checksum(encoded, number & _SEED)
 
     def head_of(self, row: tuple[Any, ...]) -> object:
         """The head in a row that SQLite found; RowDamaged if it is not as written."""
@@ -58,14 +65,9 @@ def _decoded(decoder: msgspec.msgpack.Decoder[Any], row: tuple[Any, ...]) -> obj
     number, part, checksum = row
     if not isinstance(part, bytes):
         raise RowDamaged("columns of other types")
-    if checksum != _checksum(number, part):
+    if checksum != zlib.crc32(part, number & _SEED):
         raise RowDamaged("checksum differs")
     try:
         return decoder.decode(part)
     except msgspec.MsgspecError as error:
         raise RowDamaged(f"no part of a pack: {error}") from error
-
-
-def _checksum(number: int, part: bytes) -> int:
-    # The number is where it begins: a part that lies under another number has another checksum.
-    return zlib.crc32(part, number & 0xFFFFFFFF)

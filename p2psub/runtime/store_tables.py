@@ -162,15 +162,14 @@ class StoreTables:
         """Make it durable together, and return the packs that are still to be erased: each commit erases a few."""
         erased = [(name, encode_name(row)) for (name, row), write in content.rows.items() if write.value is None]
         kept = [encode_row(write) for write in content.rows.values() if write.value is not None]
-        heads = [self._codec.head_row(pack) for pack in content.packs.values()]
+        packs = content.packs.values()
         with self._transaction():
             # Erasures first: on a full disk they make the room that the others need.
             left = self._erase_packs(content.erased_packs)
             self._connection.executemany(_ERASE, erased)
             self._connection.executemany(_KEEP, kept)
-            self._connection.executemany(_KEEP_HEAD, heads)
-            # One at a time, so that no encoded body waits for the others.
-            self._connection.executemany(_KEEP_BODY, map(self._codec.body_row, content.packs.values()))
+            self._connection.executemany(_KEEP_HEAD, self._codec.head_rows(packs))
+            self._connection.executemany(_KEEP_BODY, self._codec.body_rows(packs))
         return left
 
     def _erase_packs(self, numbers: list[int]) -> list[int]:
