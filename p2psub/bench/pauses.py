@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -30,6 +29,6 @@ class PauseMeter:
 
     async def _look(self) -> None:
         while True:
-            before_s = time.perf_counter()
-            await trio.sleep(LOOK_EVERY_S)
-            self.ms_max = max(self.ms_max, (time.perf_counter() - before_s - LOOK_EVERY_S) * 1e3)
+            due_s = trio.current_time() + LOOK_EVERY_S
+            await trio.sleep_until(due_s)
+            self.ms_max = max(self.ms_max, (trio.current_time() - due_s) * 1e3)

@@ -107,7 +107,7 @@ class FullStore:
         await self._stage("erasing", lambda run: run.erase(numbers, PACKS_AT_ONCE))
         with self._stages.stage("doing nothing"):
             async with self.idle_pauses.watching():
-                await trio.sleep(min(IDLE_S_MAX, sum(self._seconds.values())))
+                await trio.sleep_until(trio.current_time() + min(IDLE_S_MAX, sum(self._seconds.values())))
 
     async def _stage(self, name: str, work: Callable[[StoreRun], Awaitable[None]]) -> None:
         """One life of the store, in which this is done."""
