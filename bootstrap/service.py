@@ -87,7 +87,7 @@ class Service:
         self.core = RegistryCore(
             me, 1, self._config.node, Random(), founding_from_us=founding_from, denials=denials if denials.ids else None
         )
-        driver = Driver(self.core, inbox, self._links, _nothing, _nothing, _nothing, _nothing)
+        driver = Driver(self.core, inbox, self._links, *[_nothing] * 5)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._links.run)
             nursery.start_soon(driver.run)

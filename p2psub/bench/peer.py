@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from contextlib import AsyncExitStack
 from functools import partial
@@ -15,6 +14,7 @@ from p2psub.api.settings import PeerConfig
 from p2psub.api.status import PeerStatus
 from p2psub.bench.consumer import consume
 from p2psub.bench.content import AT_NS
+from p2psub.bench.memory import rss_bytes
 from p2psub.bench.orders import (
     AnyWorkerOrder,
     ConsumeOrder,
@@ -168,16 +168,10 @@ class PeerWorker:
             status.counters.get("messages_sent", 0),
             status.counters.get("store_rows", 0),
             status.counters.get("store_commits", 0),
-            _rss_bytes(),
+            rss_bytes(),
             self._roll.events,
             self._roll.last_ns,
         )
-
-
-def _rss_bytes() -> int:
-    """What this process has in memory."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _is_gathered(ids: set[str], status: PeerStatus) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from p2psub.bench.content import BODY_BYTES
 from p2psub.errors import ConfigError
 from p2psub.model.content import PINNED_TOPICS_MAX, Guarantee
+from p2psub.model.seals import BATCH_MAX
 
 SUBSCRIBERS_MAX: Final = 50
 """Each wants 1 % of the events, no two the same; and each is a process."""
@@ -172,3 +173,32 @@ class PromisedPlan(BenchPlan):
     def warm_up_s(self) -> float:
         """How long events are published before any is measured."""
         return min(WARM_UP_S_MAX, self.duration_s / 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorePlan:
+    """A store by itself, without a peer."""
+
+    publishers: tuple[int, ...] = (1, 64, 1000)
+    """That publish at a time: the events of each in one step are a pack."""
+    events: int = 100_000
+    """In a round."""
+    rounds: int = 5
+    at_once: int = 1024
+    """Events that one step brings."""
+    body_bytes: int = BODY_BYTES
+    open_events: int = 1_000_000
+    """In the store that is opened, read and erased."""
+    events_per_pack: int = BATCH_MAX
+    """There."""
+
+    def __post_init__(self) -> None:
+        for name in ("events", "rounds", "at_once", "open_events"):
+            if getattr(self, name) < 1:
+                raise ConfigError(name, "use 1 or more")
+        if self.body_bytes < 0:
+            raise ConfigError("body", "use 0 or more")
+        if not self.publishers or min(self.publishers) < 1:
+            raise ConfigError("publishers", "name one number or several, each 1 or more, such as 1,64,1000")
+        if not 1 <= self.events_per_pack <= BATCH_MAX:
+            raise ConfigError("pack", f"use 1 to {BATCH_MAX}: one signature covers no more")

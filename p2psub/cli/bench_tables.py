@@ -9,6 +9,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from p2psub.bench.promised_report import PromisedReport, PromisedSettings
     from p2psub.bench.report import BenchSettings, BurstSettings, FilteredReport, LinkReport
+    from p2psub.bench.store_report import StoreReport
 
 Rows = list[tuple[str, str]]
 
@@ -92,6 +93,33 @@ def promised_table(report: PromisedReport) -> Table:
         *_comparison_rows(report),
     ]
     return _table("effectively_once in a ring of 4", rows, _promised_rows(report.settings))
+
+
+def store_table(report: StoreReport) -> Table:
+    """The report of `bench store`."""
+    rows = [
+        (
+            f"publishers: {publishers:,}",
+            f"{rate.events_per_s:,.0f}/s durable; bare loop {rate.bare_events_per_s:,.0f}/s; ratio {rate.ratio:.2f}",
+        )
+        for publishers, rate in report.publishers.items()
+    ]
+    settings = report.settings
+    full = f"{settings.open_events:,} events in packs of {settings.open_events_per_pack}"
+    rows += [
+        ("a full store", f"{full}, {report.size_mb:,.0f} MB; {report.erased_size_mb:,.0f} MB when all is erased"),
+        ("open it", f"{report.open_s:.2f} s, {report.open_rss_mb:,.0f} MB of memory"),
+        ("read it", f"{report.read_us_per_event:.2f} µs per event"),
+        ("erase it", f"{report.erase_us_per_event:.2f} µs per event"),
+        ("longest pause", f"{report.pause_ms_max:.1f} ms; {report.idle_pause_ms_max:.1f} ms while it did nothing"),
+    ]
+    burst = f"{settings.events:,} events, {settings.at_once:,} in a step, bodies of {settings.body_bytes} bytes"
+    python = f"Python {settings.python}, {'compiled' if settings.compiled else 'not compiled'}"
+    conditions = [
+        ("a round", f"{burst}; figures are the medians of {settings.rounds}"),
+        ("machine", f"{settings.cpus} CPUs, load {settings.load_average:.1f} at the start, {python}"),
+    ]
+    return _table("the store, beside a bare SQLite loop", rows, conditions)
 
 
 def _ratio(report: PromisedReport, figure: str) -> str:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -59,6 +59,22 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     """Every Persist up to `number` is durable."""
 
     number: int
+
+
+class PacksRead(msgspec.Struct, frozen=True, gc=False):
+    """A page of what the ReadPacks with this number asked for, in that order; no body: it is missing or damaged.
+
+    Pages follow until every pack that was asked for is answered.
+    """
+
+    number: int
+    bodies: list[tuple[int, object | None]]
+
+
+class DiskState(msgspec.Struct, frozen=True, gc=False):
+    """The disk takes nothing from now on, or takes rows again; a process begins with a disk that does."""
+
+    is_full: bool
 
 
 class SubscribeCommand(msgspec.Struct, frozen=True, gc=False):
@@ -132,7 +148,8 @@ Command = (
     | DenyCommand
     | MeasuredCommand
 )
-Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | Stored | Command
+FromDisk = Stored | PacksRead | DiskState
+Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | FromDisk | Command
 
 
 class Transmit(msgspec.Struct, frozen=True, gc=False):
@@ -180,11 +197,35 @@ class Write(msgspec.Struct, frozen=True, gc=False):
     value: object | None
 
 
+class Pack(msgspec.Struct, frozen=True, gc=False):
+    """One entry of the store's log: a small head, which every start reads, and a body, which is read when asked for."""
+
+    number: int
+    head: object
+    body: object
+
+
 class Persist(msgspec.Struct, frozen=True, gc=False):
-    """Make these rows durable together; answered by Stored."""
+    """Make these rows and packs durable together; answered by Stored, which may come before packs are erased."""
 
     number: int
     writes: list[Write]
+    packs: list[Pack] = []
+    erased_packs: list[int] = []
+
+
+class ReadPacks(msgspec.Struct, frozen=True, gc=False):
+    """Read the bodies of these packs; answered by PacksRead, a page at a time."""
+
+    number: int
+    packs: list[int]
+
+
+class StoredPacks(msgspec.Struct, frozen=True, gc=False):
+    """What a process finds of the log at its start: the heads by pack, in order, and the highest number ever used."""
+
+    last: int = 0
+    heads: Mapping[int, object] = {}
 
 
 class Notify(msgspec.Struct, frozen=True, gc=False):
@@ -209,5 +250,6 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     result: tuple[PublishOutcome, ...] | SubscribeVerdict | AdvertiseVerdict
 
 
-Effect = Transmit | Connect | Disconnect | Deny | SetTimer | CancelTimer | Persist | Notify | NotifyGap | Reply | Record
+ToDisk = Persist | ReadPacks
+Effect = Transmit | Connect | Disconnect | Deny | SetTimer | CancelTimer | ToDisk | Notify | NotifyGap | Reply | Record
 """A record among the effects is to be written to the trace."""

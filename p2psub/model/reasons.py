@@ -40,6 +40,8 @@ class Reason(enum.StrEnum):
     CLUSTER_FULL = "cluster_full"
     NO_SUBSCRIPTION = "no_subscription"
     DENY_LIST_NOT_SIGNED = "deny_list_not_signed"
+    # A drop of packs whose bodies cannot be read
+    UNREADABLE = "unreadable"
     # A drop of records
     TRACE_OVERFLOW = "trace_overflow"
     TRACE_DISCARDED = "trace_discarded"

@@ -6,14 +6,14 @@ Every core of a node holds the same `Step`. Cores ask to `send`; only the egress
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
 from p2psub.model.changes import ChangeNumber, Vector
 from p2psub.model.clock import HybridClock
 from p2psub.model.content import Advertisement, DeclarationState, Event, Guarantee, Subscription
-from p2psub.model.effects import Effect, Persist, Write
+from p2psub.model.effects import Effect, Pack, Persist, ReadPacks, Write
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
@@ -23,19 +23,30 @@ from p2psub.model.places import Standing
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 
+Body = tuple[int, object | None]
+"""A pack's number and its body, or None if that is missing or damaged."""
+
 
 class Step:
     """Collects sends, writes, records and effects of one step; lives as long as the node."""
 
     __slots__ = (
         "_after_writes",
+        "_erased_packs",
+        "_erases_now",
         "_erasures",
+        "_last_pack",
+        "_packs",
         "_promises",
+        "_reading",
+        "_reads",
+        "_reads_number",
         "_record_sequence",
         "_wall_offset_us",
         "_writes",
         "_writes_number",
         "clock",
+        "disk_is_full",
         "effects",
         "incarnation",
         "me",
@@ -46,7 +57,7 @@ class Step:
         "tick",
     )
 
-    def __init__(self, me: Contact, incarnation: int, rng: Random, wall_offset_us: int = 0) -> None:
+    def __init__(self, me: Contact, incarnation: int, rng: Random, wall_offset_us: int = 0, last_pack: int = 0) -> None:
         self.me = me
         self.incarnation = incarnation
         self.rng = rng
@@ -54,6 +65,8 @@ class Step:
         self.tick = 0
         """Half heartbeats since the node started: what everything periodic counts in."""
         self.clock = HybridClock()
+        self.disk_is_full = False
+        """Whether the disk takes nothing at present: what is written waits, and is not durable until it does."""
         self.sends: list[tuple[Contact, Message]] = []
         self.sends_to_me: deque[Message] = deque()
         self.effects: list[Effect] = []
@@ -61,9 +74,16 @@ class Step:
         self._record_sequence = 0
         self._writes: list[Write] = []
         self._erasures: list[Write] = []
+        self._packs: list[Pack] = []
+        self._erased_packs: list[int] = []
+        self._erases_now = False
+        self._last_pack = last_pack
         self._writes_number = 0
         self._after_writes: list[Callable[[], None]] = []
         self._promises: deque[tuple[int, list[Callable[[], None]]]] = deque()
+        self._reads: list[ReadPacks] = []
+        self._reads_number = 0
+        self._reading: dict[int, tuple[int, Callable[[list[Body]], None]]] = {}
 
     def stamp(self) -> Stamp:
         """An instant of the hybrid clock for what happens now; no decision may rest on the wall clock in it."""
@@ -94,18 +114,42 @@ class Step:
         (self._writes or self._erasures).append(Write(namespace, name, None))
 
     def erase_now(self) -> None:
-        """Do the erasures at the end of this step, if no write has taken them along before."""
-        self._writes = [*self._erasures, *self._writes]
-        self._erasures = []
+        """Ask for the erasures at the end of this step, though it may write nothing."""
+        self._erases_now = bool(self._erasures or self._erased_packs)
+
+    def append(self, head: object, body: object) -> int:
+        """Put a pack into the store's log at the end of this step; its number, above all that were ever given here."""
+        self._last_pack += 1
+        self._packs.append(Pack(self._last_pack, head, body))
+        return self._last_pack
+
+    def erase_pack(self, number: int) -> None:
+        """Take a pack out of the log, some time soon: a crash may bring it back."""
+        self._erased_packs.append(number)
+
+    def read(self, packs: Sequence[int], then: Callable[[list[Body]], None]) -> None:
+        """Ask for the bodies of packs that are not erased; `then` gets them in this order, in later steps.
+
+        They come a page at a time: `then` is called again until all are answered. Ask for no more than there is room
+        for.
+        """
+        assert packs, "nothing is asked for"
+        self._reads_number += 1
+        self._reads.append(ReadPacks(self._reads_number, list(packs)))
+        self._reading[self._reads_number] = (len(packs), then)
 
     def when_durable(self, action: Callable[[], None]) -> None:
         """Do `action` once everything written so far, in this step too, is durable."""
-        if self._writes:
+        if self._is_writing:
             self._after_writes.append(action)
         elif self._promises:
             self._promises[-1][1].append(action)
         else:
             action()
+
+    @property
+    def _is_writing(self) -> bool:
+        return bool(self._writes or self._packs or self._erases_now)
 
     def record(
         self,
@@ -199,13 +243,33 @@ class Step:
             for action in self._promises.popleft()[1]:
                 action()
 
+    def take_bodies(self, number: int, bodies: list[Body]) -> None:
+        """Hand a page to the core that asked for it, and record what cannot be read."""
+        left, then = self._reading.pop(number)
+        if left > len(bodies):
+            self._reading[number] = (left - len(bodies), then)
+        unreadable = sum(1 for _, body in bodies if body is None)
+        if unreadable:
+            self.record(Kind.DROP, reason=Reason.UNREADABLE, count=unreadable)
+        then(bodies)
+
     def close(self) -> list[Effect]:
         """End the step: its writes become one Persist, and its effects are handed out."""
-        if self._writes:
+        if self._is_writing:
             self._writes_number += 1
-            self.effects.append(Persist(self._writes_number, [*self._erasures, *self._writes]))
-            self._erasures = []
+            self.effects.append(self._persist())
             self._promises.append((self._writes_number, self._after_writes))
-            self._writes, self._after_writes = [], []
+            self._after_writes = []
+        # Behind the Persist: a step may read what it has appended.
+        self.effects.extend(self._reads)
+        self._reads = []
         effects, self.effects = self.effects, []
         return effects
+
+    def _persist(self) -> Persist:
+        writes = [*self._erasures, *self._writes]
+        persist = Persist(self._writes_number, writes, self._packs, self._erased_packs)
+        self._erasures, self._writes = [], []
+        self._packs, self._erased_packs = [], []
+        self._erases_now = False
+        return persist

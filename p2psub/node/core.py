@@ -13,17 +13,21 @@ from p2psub.model.effects import (
     Command,
     ConsumedCommand,
     DenyCommand,
+    DiskState,
     Effect,
+    FromDisk,
     Input,
     LeaveCommand,
     LinkLost,
     LinkReady,
     LinkUp,
     MeasuredCommand,
+    PacksRead,
     PublishCommand,
     Received,
     SetTimer,
     Stored,
+    StoredPacks,
     SubscribeCommand,
     TimerFired,
     UnsubscribeCommand,
@@ -53,8 +57,9 @@ Handler = Callable[[Contact, Any], None]
 class NodeCore:
     """A peer without sockets, clocks or files.
 
-    `disk` is what was durable when the last incarnation ended; `contacts` are asked first for the overlay; without any
-    contact the node founds it. The first step, with no inputs, starts the node.
+    `disk` is what was durable when the last incarnation ended, and `packs` what is known of its log without reading
+    it; `contacts` are asked first for the overlay; without any contact the node founds it. The first step, with no
+    inputs, starts the node.
     """
 
     def __init__(
@@ -70,10 +75,11 @@ class NodeCore:
         score: float = 1.0,
         policy: Policy | None = None,
         security: SecurityContext | None = None,
+        packs: StoredPacks | None = None,
     ) -> None:
         self._config = config
         self._disk: Disk | None = disk
-        self._step = Step(me, incarnation, rng, wall_offset_us)
+        self._step = Step(me, incarnation, rng, wall_offset_us, 0 if packs is None else packs.last)
         source = contacts[0] if contacts and security is not None else None
         self._cores = assemble(self._step, config, policy or AdmitAll(), security or SecurityContext(), source)
         self._roles = Roles(self._cores, contacts, cluster, score)
@@ -185,7 +191,7 @@ class NodeCore:
             step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
-            if self.has_left and not isinstance(input_, LinkUp | LinkReady | LinkLost | Stored):
+            if self.has_left and not isinstance(input_, LinkUp | LinkReady | LinkLost | FromDisk):
                 # What a node that has left took in would go with it.
                 continue
             if isinstance(input_, Received):
@@ -214,8 +220,8 @@ class NodeCore:
         cores = self._cores
         if isinstance(input_, TimerFired):
             self._tick()
-        elif isinstance(input_, Stored):
-            self._step.keep_promises(input_.number)
+        elif isinstance(input_, FromDisk):
+            self._take_from_disk(input_)
         elif isinstance(input_, LinkUp):
             cores.permits.link_up(input_.peer.id, input_.rights)
             cores.egress.link_up(input_.peer, input_.credit)
@@ -229,6 +235,15 @@ class NodeCore:
             cores.denials.link_lost(input_.peer)
         elif not isinstance(input_, Received):
             self._command(input_)
+
+    def _take_from_disk(self, input_: FromDisk) -> None:
+        if isinstance(input_, Stored):
+            self._step.keep_promises(input_.number)
+        elif isinstance(input_, PacksRead):
+            self._step.take_bodies(input_.number, input_.bodies)
+        else:
+            assert isinstance(input_, DiskState)
+            self._step.disk_is_full = input_.is_full
 
     def _command(self, command: Command) -> None:
         if isinstance(command, PublishCommand):

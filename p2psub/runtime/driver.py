@@ -20,10 +20,10 @@ from p2psub.model.effects import (
     Notify,
     NotifyGap,
     Persist,
+    ReadPacks,
     Received,
     Reply,
     SetTimer,
-    Stored,
     TimerFired,
     Transmit,
 )
@@ -86,6 +86,7 @@ class Driver:
         inbox: Inbox,
         links: LinkTable,
         persist: Callable[[Persist], None],
+        read: Callable[[ReadPacks], None],
         record: Callable[[Record], None],
         notify: Callable[[Notify | NotifyGap], None],
         reply: Callable[[Reply], None],
@@ -106,6 +107,7 @@ class Driver:
             SetTimer: self._set_timer,
             CancelTimer: self._cancel_timer,
             Persist: persist,
+            ReadPacks: read,
             Record: record,
             Notify: notify,
             NotifyGap: notify,
@@ -121,10 +123,6 @@ class Driver:
 
     def _deny(self, effect: Deny) -> None:
         self._links.deny(frozenset(effect.denials.ids))
-
-    def stored(self, number: int) -> None:
-        """The store made everything up to `number` durable."""
-        self._inbox.put_nowait(Stored(number))
 
     async def run(self) -> None:
         """Drive the core until cancelled."""

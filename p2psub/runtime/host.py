@@ -117,6 +117,7 @@ class PeerHost:
                 self._deny_list.as_message() if self._deny_list.ids else None,
                 lambda said: DenyList.of(said).verify(identity.enrolment.grant.ca),
             ),
+            packs=store.load_packs(),
         )
         self._traces = TraceWriter(state.traces, me.id, self._core.record)
         self._recorded = RecordCounter(self._traces.write if config.traces else _leave_out)
@@ -125,6 +126,7 @@ class PeerHost:
             inbox,
             self._links,
             store.put,
+            store.read,
             self._recorded.take,
             self.peer.notified,
             self.peer.replied,
@@ -149,7 +151,7 @@ class PeerHost:
     async def run(self) -> None:
         """Run all parts until cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._store.run, self._driver.stored)
+            nursery.start_soon(self._store.run, self._inbox.put_nowait)
             nursery.start_soon(self._traces.run)
             nursery.start_soon(self._links.run)
             nursery.start_soon(self._transport.serve, self._links.accept)
@@ -249,16 +251,24 @@ class PeerHost:
 
     def _troubles(self) -> dict[Trouble, str]:
         """What is wrong, part by part."""
-        rows = len(self._store.damaged)
-        damage = f"rows of the store that were damaged and are set aside: {rows}; check the disk" if rows else None
-        told = {Trouble.STORE: self._store.trouble, Trouble.DAMAGE: damage, Trouble.TRACE: self._traces.trouble}
+        told = {Trouble.STORE: self._store.trouble, Trouble.DAMAGE: self._damage, Trouble.TRACE: self._traces.trouble}
         return {part: text for part, text in told.items() if text is not None}
+
+    @property
+    def _damage(self) -> str | None:
+        found = {
+            "rows of the store that were damaged and are set aside": len(self._store.damaged),
+            "bodies of packs that could not be read": self._store.bodies_lost,
+        }
+        texts = [f"{what}: {count}" for what, count in found.items() if count]
+        return "; ".join([*texts, "check the disk"]) if texts else None
 
     def _counters(self) -> Counter[str]:
         kept = Counter(
             sessions_refused=self._transport.strangers.refused,
             store_commits=self._store.commits,
             store_rows=self._store.rows_stored,
+            store_bodies_lost=self._store.bodies_lost,
         )
         return kept + self._links.counters + self._driver.counters
 

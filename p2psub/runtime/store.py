@@ -1,65 +1,57 @@
-"""What a node made durable: rows in one SQLite file, written by group commit.
+"""What a node made durable: rows and packs in one SQLite file, written by group commit.
 
 Whatever was put while a commit was under way goes into the next one, all in one transaction, so that a slow disk makes
-commits larger and not slower. `stored` is called only for what has reached the disk; when the disk takes nothing, the
-store says so in `trouble`, keeps what was put, and tries again.
+commits larger and not slower. `Stored` is said only for what has reached the disk; when the disk takes nothing, the
+store says so, in `trouble` and by `DiskState`, keeps what was put, and tries again.
+
+Commits and reads take turns, in worker threads, one at a time. A read is a page; a commit erases a few packs.
 """
 
 from __future__ import annotations
 
 import logging
 import sqlite3
+from collections import deque
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from pathlib import Path
-from typing import Final
 
-import msgspec
 import trio
 
-from p2psub.model.effects import Persist, Write
+from p2psub.model.effects import DiskState, FromDisk, PacksRead, Persist, ReadPacks, Stored, StoredPacks
+from p2psub.model.step import Body
 from p2psub.node.core import Disk
 from p2psub.runtime.backoff import backoff_s
-from p2psub.runtime.namespaces import Name, RowDamaged, decode_row, encode_name, encode_row
-from p2psub.runtime.store_file import FAULTS, INDEX, count_incarnation, fault_of, open_connection
+from p2psub.runtime.packs import ANY_PACK, PackCodec
+from p2psub.runtime.store_file import count_incarnation, fault_of, open_connection
+from p2psub.runtime.store_tables import ERASED_PACKS_MAX, READ_PACKS_MAX, DamagedRow, StoreTables, Transaction
 
 logger = logging.getLogger(__name__)
 
-_LOAD: Final = "SELECT number, namespace, name, value, checksum FROM row ORDER BY number"
-_ERASE: Final = "DELETE FROM row WHERE namespace = ? AND name = ?"
-_KEEP: Final = """
-    INSERT INTO row (namespace, name, value, checksum) VALUES (?, ?, ?, ?)
-    ON CONFLICT (namespace, name) DO UPDATE SET value = excluded.value, checksum = excluded.checksum
-"""
-
-Batch = dict[tuple[str, Name], Write]
-"""Of each row what was written last: no reader sees what was written before it in the same transaction."""
-
-
-class DamagedRow(msgspec.Struct, frozen=True):
-    """A row that was set aside at the start, and why."""
-
-    number: int
-    namespace: str
-    why: str
-
 
 class Store:
-    """A node's disk. `load` before the first `put`; one `run` commits; `drain`, then `close`, at the end.
+    """A node's disk. `load` before the first `put`; one `run` commits and reads; `drain`, then `close`, at the end.
 
-    `incarnation` is new with every `open`. `damaged` tells of the rows that `load` could not trust: they are kept in
-    a table of their own. `commits` and `rows_stored` count what reached the disk; a row that was written or erased
-    several times between two commits counts once. `trouble` is None, or why nothing can be written at present and what
-    to do.
+    `incarnation` is new with every `open`. `damaged` tells of what `load` and `load_packs` could not trust: it is kept
+    in a table of its own; `bodies_lost` counts bodies that were asked for and could not be read. `commits` and
+    `rows_stored` count what reached the disk: a pack counts as one row, and a row that was written or erased several
+    times between two commits counts once. `trouble` is None, or why nothing can be written at present and what to do.
     """
 
     __slots__ = (
         "_arrived",
-        "_batch",
-        "_connection",
+        "_asked",
+        "_backoff",
+        "_doomed",
         "_durable_number",
+        "_has_slack",
         "_lock",
         "_path",
         "_put_number",
+        "_reads",
+        "_tables",
+        "_waiting",
+        "bodies_lost",
         "commits",
         "damaged",
         "incarnation",
@@ -67,140 +59,175 @@ class Store:
         "trouble",
     )
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, incarnation: int) -> None:
+    def __init__(self, path: Path, tables: StoreTables, incarnation: int) -> None:
         self._path = path
-        self._connection = connection
-        self._batch: Batch = {}
+        self._tables = tables
+        self._waiting = Transaction()
+        self._doomed: list[int] = []
+        """A heap: the oldest packs are erased first."""
+        self._has_slack = False
+        """Whether the file may have free pages to give back."""
         self._put_number = 0
         self._durable_number = 0
+        self._reads: deque[ReadPacks] = deque()
         self._arrived = trio.Event()
+        self._asked = trio.Event()
         self._lock = trio.Lock()
+        self._backoff = backoff_s()
         self.incarnation = incarnation
         self.commits = 0
         self.rows_stored = 0
+        self.bodies_lost = 0
         self.damaged: tuple[DamagedRow, ...] = ()
         self.trouble: str | None = None
 
     @classmethod
-    def open(cls, path: Path, bytes_max: int | None = None) -> Store:
+    def open(cls, path: Path, bytes_max: int | None = None, codec: PackCodec = ANY_PACK) -> Store:
         """Open the store, or begin one, for this process alone; StoreBusy, StoreDamaged, StoreUnusable say why not."""
         is_new = not path.exists()
         connection = open_connection(path, bytes_max)
         try:
-            return cls(path, connection, count_incarnation(path, is_new))
+            return cls(path, StoreTables(path, connection, codec), count_incarnation(path, is_new))
         except BaseException:
             connection.close()
             raise
 
     def load(self) -> Disk:
         """What is durable, each namespace's rows in the order in which they first came."""
-        namespaces: dict[str, dict[Name, object]] = {}
-        damaged: list[DamagedRow] = []
-        try:
-            for number, *row in self._connection.execute(_LOAD):
-                try:
-                    namespace, name, value = decode_row(tuple(row))
-                except RowDamaged as fault:
-                    damaged.append(DamagedRow(number, repr(row[0]), str(fault)))
-                else:
-                    namespaces.setdefault(namespace, {})[name] = value
-        except FAULTS as error:
-            raise fault_of(self._path, error) from error
-        if damaged or not self._is_index_sound():
-            logger.warning("%s was damaged; %d rows are set aside", self._path, len(damaged))
-            self._mend(damaged)
-        self.damaged = tuple(damaged)
-        return namespaces
+        disk, damaged = self._tables.load_rows()
+        self.damaged += tuple(damaged)
+        return disk
 
-    def _is_index_sound(self) -> bool:
-        try:
-            (verdict,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
-        except sqlite3.Error:
-            return False
-        return bool(verdict == b"ok")
-
-    def _mend(self, damaged: list[DamagedRow]) -> None:
-        connection = self._connection
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            # It may still know a damaged row by its old name: it is made anew from the rows that are left.
-            connection.execute("DROP INDEX row_name")
-            for row in damaged:
-                connection.execute("INSERT INTO damaged SELECT *, ? FROM row WHERE number = ?", (row.why, row.number))
-                connection.execute("DELETE FROM row WHERE number = ?", (row.number,))
-            connection.execute(INDEX)
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            logger.warning("the damage stays as it is: %s", error)
-            self._roll_back()
-
-    # Writing
+    def load_packs(self) -> StoredPacks:
+        """What is durable of the log: heads alone, in order."""
+        packs, damaged = self._tables.load_packs()
+        self.damaged += tuple(damaged)
+        return packs
 
     def put(self, persist: Persist) -> None:
-        """Take rows to be made durable together, after all that was put before."""
+        """Take rows and packs to be made durable together, after all that was put before."""
         assert persist.number > self._put_number, f"{persist.number} was put after {self._put_number}"
         self._put_number = persist.number
-        batch = self._batch
+        waiting = self._waiting
         for write in persist.writes:
-            batch[write.namespace, write.name] = write
+            waiting.rows[write.namespace, write.name] = write
+        for pack in persist.packs:
+            waiting.packs[pack.number] = pack
+        for number in persist.erased_packs:
+            if waiting.packs.pop(number, None) is None:
+                heappush(self._doomed, number)
         self._arrived.set()
 
-    async def run(self, stored: Callable[[int], None]) -> None:
-        """Commit what is put, until cancelled; `stored` hears the highest number below which all is durable."""
-        told = 0
+    def read(self, ask: ReadPacks) -> None:
+        """Read bodies, those that were put before among them; `run` answers."""
+        self._reads.append(ask)
+        self._asked.set()
+
+    async def run(self, tell: Callable[[FromDisk], None]) -> None:
+        """Commit what is put and read what is asked for, until cancelled; `tell` hears of it."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._keep_reading, tell)
+            await self._keep_committing(tell)
+
+    async def drain(self) -> None:
+        """Return when everything put so far is durable and erased: on a full disk that may be never.
+
+        Cancelled, it loses nothing: a commit under way is brought to its end even then.
+        """
+        number = self._put_number
+        while self._durable_number < number or self._doomed:
+            if not await self._commit():
+                await trio.sleep(next(self._backoff))
+
+    async def tidy(self) -> None:
+        """Drain, and return when the file has given back what it does not need."""
+        while self._is_owing or self._has_slack:
+            if not await self._commit():
+                await trio.sleep(next(self._backoff))
+
+    @property
+    def _is_owing(self) -> bool:
+        return self._durable_number < self._put_number or bool(self._doomed)
+
+    # Committing
+
+    async def _keep_committing(self, tell: Callable[[FromDisk], None]) -> None:
+        told, was_full = 0, False
         while True:
             await self._arrived.wait()
-            await self.drain()
+            is_done = await self._commit()
+            if was_full != (self.trouble is not None):
+                was_full = not was_full
+                tell(DiskState(was_full))
             # Another task's drain may have made it durable for us.
             if self._durable_number > told:
                 told = self._durable_number
-                stored(told)
+                tell(Stored(told))
+            if not is_done:
+                await trio.sleep(next(self._backoff))
 
-    async def drain(self) -> None:
-        """Return when everything put so far is durable: on a full disk that may be never. Cancelled, it loses nothing.
-
-        A commit under way is brought to its end even then.
-        """
+    async def _commit(self) -> bool:
+        """Try to write what waits, or use the time to shrink the file; False if the disk did not take it."""
         async with self._lock:
-            backoff = backoff_s()
-            while self._durable_number < self._put_number:
-                batch, number = self._take()
-                try:
-                    await trio.to_thread.run_sync(self._commit, batch)
-                except sqlite3.Error as error:
-                    self._batch = batch | self._batch
+            if self._arrived.is_set():
+                self._arrived = trio.Event()
+            try:
+                if self._is_owing:
+                    return await self._commit_waiting()
+                if self._has_slack:
+                    await self._shrink()
+                return True
+            finally:
+                if self._is_owing or self._has_slack:
                     self._arrived.set()
-                    self._note_trouble(error)
-                    await trio.sleep(next(backoff))
-                else:
-                    self._durable_number = number
-                    self._note_success(len(batch))
-                    return
 
-    def _take(self) -> tuple[Batch, int]:
-        batch, self._batch = self._batch, {}
-        self._arrived = trio.Event()
-        return batch, self._put_number
-
-    def _commit(self, batch: Batch) -> None:
-        """One transaction; in a worker thread."""
-        erased = [(namespace, encode_name(name)) for (namespace, name), write in batch.items() if write.value is None]
-        kept = [encode_row(write) for write in batch.values() if write.value is not None]
-        connection = self._connection
+    async def _commit_waiting(self) -> bool:
+        # Where all of it did not find room, erasures go alone until there are none left: each commit erases a few.
+        is_whole = self.trouble is None or not self._doomed
+        content, number = self._take(is_whole), self._put_number
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            # Erasures first: on a full disk they make the room that the others need.
-            connection.executemany(_ERASE, erased)
-            connection.executemany(_KEEP, kept)
-            connection.execute("COMMIT")
-        except sqlite3.Error:
-            self._roll_back()
+            left = await trio.to_thread.run_sync(self._tables.commit, content)
+        except trio.Cancelled:
+            # Before it began: a thread that runs is waited for.
+            self._put_back(content)
             raise
+        except sqlite3.Error as error:
+            self._put_back(content)
+            self._note_trouble(error)
+            return False
+        self._doom(left)
+        self._note_success(len(content.rows) + len(content.packs) + len(content.erased_packs) - len(left))
+        if is_whole:
+            self._durable_number = number
+            self._note_end_of_trouble()
+        return True
 
-    def _roll_back(self) -> None:
-        # Some errors, a full disk among them, may have ended the transaction already.
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+    def _take(self, is_whole: bool) -> Transaction:
+        content = Transaction()
+        if is_whole:
+            content, self._waiting = self._waiting, content
+        while self._doomed and len(content.erased_packs) < ERASED_PACKS_MAX:
+            content.erased_packs.append(heappop(self._doomed))
+        return content
+
+    def _put_back(self, content: Transaction) -> None:
+        """It could not be written; what was put since then is newer."""
+        waiting = self._waiting
+        waiting.rows = content.rows | waiting.rows
+        waiting.packs = content.packs | waiting.packs
+        self._doomed = [number for number in self._doomed if waiting.packs.pop(number, None) is None]
+        self._doom(content.erased_packs)
+
+    def _doom(self, numbers: list[int]) -> None:
+        self._doomed += numbers
+        heapify(self._doomed)
+
+    async def _shrink(self) -> None:
+        try:
+            self._has_slack = await trio.to_thread.run_sync(self._tables.shrink)
+        except sqlite3.Error as error:
+            logger.info("%s stays as large as it is: %s", self._path, error)
+            self._has_slack = False
 
     def _note_trouble(self, error: sqlite3.Error) -> None:
         trouble = str(fault_of(self._path, error))
@@ -211,9 +238,37 @@ class Store:
     def _note_success(self, rows: int) -> None:
         self.commits += 1
         self.rows_stored += rows
+        self._has_slack = True
+
+    def _note_end_of_trouble(self) -> None:
         if self.trouble is not None:
             logger.info("%s takes rows again", self._path)
+            self._backoff = backoff_s()
         self.trouble = None
+
+    # Reading
+
+    async def _keep_reading(self, tell: Callable[[FromDisk], None]) -> None:
+        while True:
+            await self._asked.wait()
+            self._asked = trio.Event()
+            while self._reads:
+                await self._answer(self._reads.popleft(), tell)
+
+    async def _answer(self, ask: ReadPacks, tell: Callable[[FromDisk], None]) -> None:
+        done = 0
+        while done < len(ask.packs):
+            page = await self._read_page(ask.packs[done : done + READ_PACKS_MAX])
+            done += len(page)
+            self.bodies_lost += sum(1 for _, body in page if body is None)
+            tell(PacksRead(ask.number, page))
+
+    async def _read_page(self, numbers: list[int]) -> list[Body]:
+        # Whoever waits for the lock gets it in turn: a commit goes between two pages.
+        async with self._lock:
+            packs = self._waiting.packs
+            waiting = {number: packs[number] for number in numbers if number in packs}
+            return await trio.to_thread.run_sync(self._tables.read, numbers, waiting)
 
     # Being asked
 
@@ -230,4 +285,4 @@ class Store:
 
     def close(self) -> None:
         """Give the file free for the next process. What was not drained is lost, as in a crash."""
-        self._connection.close()
+        self._tables.close()

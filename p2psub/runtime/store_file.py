@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from p2psub.errors import P2psubError
 from p2psub.whole_file import sync_directory, write_whole
 
-LAYOUT: Final = 3
+LAYOUT: Final = 4
 """Version of the tables; a store with another one is refused. A new file has 0."""
 
 _WAL_BYTES_MAX: Final = 16 << 20
@@ -24,12 +25,17 @@ _TABLES: Final = f"""
         number INTEGER PRIMARY KEY, namespace TEXT, name BLOB, value BLOB, checksum INTEGER
     );
     {INDEX};
+    CREATE TABLE IF NOT EXISTS pack_head (number INTEGER PRIMARY KEY AUTOINCREMENT, head BLOB, checksum INTEGER);
+    CREATE TABLE IF NOT EXISTS pack_body (number INTEGER PRIMARY KEY, body BLOB, checksum INTEGER);
     CREATE TABLE IF NOT EXISTS damaged (
         number INTEGER, namespace TEXT, name BLOB, value BLOB, checksum INTEGER, why TEXT
     );
     PRAGMA user_version = {LAYOUT};
     COMMIT;
 """
+
+_LOADED_TABLES: Final = ("row", "pack_head")
+"""What a start reads, and therefore checks. Bodies are as many as there are events: each is checked when it is read."""
 
 FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; the second when it quotes damaged text in its complaint."""
@@ -91,6 +97,8 @@ def _create(path: Path) -> None:
 def _prepare(path: Path, connection: sqlite3.Connection, bytes_max: int | None) -> None:
     # A damaged row may hold text that is not UTF-8; see decode_row.
     connection.text_factory = bytes
+    # Cannot be chosen later: a file without it would have to be written anew before it could shrink.
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != b"wal":
@@ -101,13 +109,27 @@ def _prepare(path: Path, connection: sqlite3.Connection, bytes_max: int | None) 
     if layout not in {0, LAYOUT}:
         advice = "use the p2psub that wrote it, or start with a new data directory"
         raise StoreUnusable(f"{path} has layout {layout}, and this p2psub knows {LAYOUT}; {advice}")
-    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if verdict != b"ok":
-        raise _damaged(path, verdict.decode(errors="replace"))
+    for table in _LOADED_TABLES if layout else ():
+        (verdict,) = connection.execute(f"PRAGMA quick_check({table})").fetchone()
+        if verdict != b"ok":
+            raise _damaged(path, verdict.decode(errors="replace"))
     connection.executescript(_TABLES)
+    if _schema_of(connection) != _fresh_schema():
+        raise _damaged(path, "its tables are not those of a store")
     if bytes_max is not None:
         (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         connection.execute(f"PRAGMA max_page_count = {max(1, bytes_max // page_bytes)}")
+
+
+def _fresh_schema() -> list[tuple[bytes, bytes]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.text_factory = bytes
+        connection.executescript(_TABLES)
+        return _schema_of(connection)
+
+
+def _schema_of(connection: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
+    return connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
 
 
 def fault_of(path: Path, error: OSError | sqlite3.Error | UnicodeDecodeError) -> StoreError:

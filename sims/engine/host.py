@@ -61,6 +61,7 @@ class Host:
         "inbox",
         "incarnation",
         "index",
+        "knows_full",
         "links",
         "paused",
         "power",
@@ -87,6 +88,8 @@ class Host:
         self.dialing: dict[NodeId, int] = {}
         self.timer_at = -1
         self.stored_due = 0
+        self.knows_full = False
+        """Whether its process was told that the disk takes nothing."""
         self.paused = False
         self.wall_offset_us = 0
         self.skew_us = 0

@@ -11,9 +11,13 @@ from p2psub.model.effects import (
     Command,
     Connect,
     Disconnect,
+    DiskState,
+    FromDisk,
     Notify,
     NotifyGap,
+    PacksRead,
     Persist,
+    ReadPacks,
     Reply,
     SetTimer,
     Stored,
@@ -73,6 +77,8 @@ class World:
         self._clock_rng = Random(f"{seed if clock_seed is None else clock_seed}/clocks")
         self._drift_rng = Random(f"{seed}/drift") if drift else None
         self._disk_rng = Random(f"{seed}/disks")
+        self._read_rng = Random(f"{seed}/reads")
+        self._rot_rng = Random(f"{seed}/rot")
         self.network = Network(
             self.agenda,
             Random(f"{seed}/network"),
@@ -88,6 +94,7 @@ class World:
             Record: self._write,  # type: ignore[dict-item]
             SetTimer: self._set_timer,  # type: ignore[dict-item]
             Persist: self._persist,  # type: ignore[dict-item]
+            ReadPacks: self._read,  # type: ignore[dict-item]
             Notify: self._notify,  # type: ignore[dict-item]
             NotifyGap: self._notify,  # type: ignore[dict-item]
             Reply: self._reply,  # type: ignore[dict-item]
@@ -121,6 +128,7 @@ class World:
         host.wall_offset_us = WALL_ORIGIN_US + host.skew_us + host.started_us - host.steady_us
         host.power = Power.ON
         host.stored_due = 0
+        host.knows_full = False
         rng = Random(f"{self.seed}/{host.index}/{host.incarnation}")
         host.core = host.birth(host, rng, host.disk.contents(), contacts)
         self.agenda.after(0, self._first_step, host, host.incarnation)
@@ -156,6 +164,10 @@ class World:
         last = host.disk.last_pending
         if last is not None:
             self.agenda.after(GRAIN_US, self._stored, host, host.incarnation, last)
+
+    def rot_disk(self, host: Host) -> None:
+        """Damage the body of a pack on the disk; whoever reads it is told that it cannot be read."""
+        host.disk.rot(self._rot_rng)
 
     # Cuts
 
@@ -227,7 +239,7 @@ class World:
             if host.inbox:
                 self._touched.append(host)
 
-    def _put(self, host: Host, item: Command | TimerFired | Stored) -> None:
+    def _put(self, host: Host, item: Command | TimerFired | FromDisk) -> None:
         if not host.inbox:
             self._touched.append(host)
         host.inbox.append(item)
@@ -258,8 +270,26 @@ class World:
         self.agenda.at(host.stored_due, self._stored, host, host.incarnation, effect.number)
 
     def _stored(self, host: Host, incarnation: int, number: int) -> None:
-        if host.incarnation == incarnation and host.core is not None and host.disk.settle(number):
+        if host.incarnation != incarnation or host.core is None:
+            return
+        is_settled = host.disk.settle(number)
+        if host.knows_full == is_settled:
+            host.knows_full = not is_settled
+            self._put(host, DiskState(host.knows_full))
+        if is_settled:
             self._put(host, Stored(number))
+
+    def _read(self, host: Host, effect: ReadPacks) -> None:
+        after_us = self._read_rng.randint(1, 5) * GRAIN_US
+        self.agenda.after(after_us, self._answer, host, host.incarnation, effect)
+
+    def _answer(self, host: Host, incarnation: int, ask: ReadPacks) -> None:
+        if host.incarnation != incarnation or host.core is None:
+            return
+        page = host.disk.read(ask.packs)
+        self._put(host, PacksRead(ask.number, page))
+        if len(page) < len(ask.packs):
+            self._read(host, ReadPacks(ask.number, ask.packs[len(page) :]))
 
     def _notify(self, host: Host, effect: Notify | NotifyGap) -> None:
         for observe in self.on_notify:

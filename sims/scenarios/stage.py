@@ -80,7 +80,16 @@ class Stage:
 
         def birth(host: Host, rng: Random, disk: Disk, contacts: tuple[Contact, ...]) -> NodeCore:
             return self._node(
-                host.contact, host.incarnation, self.config, rng, disk, contacts, cluster, host.wall_offset_us, score
+                host.contact,
+                host.incarnation,
+                self.config,
+                rng,
+                disk,
+                contacts,
+                cluster,
+                host.wall_offset_us,
+                score,
+                packs=host.disk.packs(),
             )
 
         return self.world.add_host(contact or contact_for(self.seed, name), cluster, birth)

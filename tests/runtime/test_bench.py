@@ -14,6 +14,7 @@ import pytest
 
 from p2psub.bench.promised_report import PromisedFigures, PromisedReport
 from p2psub.bench.report import FilteredReport, LinkReport
+from p2psub.bench.store_report import StoreReport
 from p2psub.bench.workers import WorkerEnded, open_crew
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +90,20 @@ def test_promised_counts_what_a_promise_costs(tmp_path: Path) -> None:
     assert again["lost"] == 0
     assert again["before"]["differing"]["topics"] == [9, 4]
     assert again["before"]["ratios"]["rows_per_event"] > 0
+
+
+def test_store_is_measured_beside_a_bare_loop(tmp_path: Path) -> None:
+    """Packs have the size that the publishers give them, ratios are what they say, every cost is there."""
+    options = ("--publishers=1,64", "--events=3000", "--rounds=1", "--open-events=2000", "--pack=8")
+    report = report_of(tmp_path, "store", *options)
+    assert set(report) == set(StoreReport.__struct_fields__)
+    assert {name: rate["events_per_pack"] for name, rate in report["publishers"].items()} == {"1": 256, "64": 16}
+    for rate in report["publishers"].values():
+        assert rate["ratio"] == pytest.approx(rate["events_per_s"] / rate["bare_events_per_s"], abs=0.002)
+        assert 0 < rate["events_per_commit"] <= 3000
+    figures = {name: value for name, value in report.items() if isinstance(value, float)}
+    assert not {name: value for name, value in figures.items() if value <= 0}
+    assert report["settings"]["open_events_per_pack"] == 8
 
 
 def test_an_interrupted_benchmark_leaves_nothing(tmp_path: Path) -> None:

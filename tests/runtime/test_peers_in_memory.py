@@ -17,7 +17,7 @@ from p2psub.api.join_stages import stage_of
 from p2psub.api.status import PeerStatus
 from p2psub.config import NodeConfig
 from p2psub.model.content import Draft, Filter, Guarantee
-from p2psub.model.effects import Persist
+from p2psub.model.effects import Persist, Stored
 from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.status import Role
@@ -57,7 +57,15 @@ class MemoryPeer:
         durable = {namespace: dict(rows) for namespace, rows in disk.items()}
         self.core = NodeCore(me, start, CONFIG, Random(me.id), durable, contacts, ClusterId("blue"))
         self.driver = Driver(
-            self.core, self.inbox, self.links, self._persist, _drop, self.peer.notified, self.peer.replied, pulse=pulse
+            self.core,
+            self.inbox,
+            self.links,
+            self._persist,
+            _drop,
+            _drop,
+            self.peer.notified,
+            self.peer.replied,
+            pulse=pulse,
         )
 
     def _persist(self, persist: Persist) -> None:
@@ -67,7 +75,7 @@ class MemoryPeer:
                 rows.pop(write.name, None)
             else:
                 rows[write.name] = write.value
-        self.driver.stored(persist.number)
+        self.inbox.put_nowait(Stored(persist.number))
 
     async def run(self) -> None:
         await self.transport.bind()

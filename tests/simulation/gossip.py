@@ -8,6 +8,7 @@ from random import Random
 from p2psub.model.content import Event
 from p2psub.model.effects import (
     Connect,
+    DiskState,
     Effect,
     Input,
     LinkLost,
@@ -45,6 +46,7 @@ class Gossip:
         self.beats = int(str(disk.get("beats", {}).get((), 0)))
         self.beats_found = self.beats
         self.stored: list[int] = []
+        self.disk_states: list[bool] = []
         self.heard: list[tuple[NodeId, Message]] = []
         self.linked: dict[NodeId, int] = {}
         self.losses: list[tuple[int, NodeId]] = []
@@ -85,6 +87,8 @@ class Gossip:
                 self.readies.append(item)
             case Stored(number):
                 self.stored.append(number)
+            case DiskState(is_full):
+                self.disk_states.append(is_full)
             case TimerFired():
                 self._beat(now, effects)
             case PublishCommand():

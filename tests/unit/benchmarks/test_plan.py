@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from p2psub.bench.plan import FilteredPlan, LinkPlan, PromisedPlan
+from p2psub.bench.plan import FilteredPlan, LinkPlan, PromisedPlan, StorePlan
 from p2psub.errors import ConfigError
 
 
@@ -73,3 +73,24 @@ def test_a_short_run_warms_up_shortly() -> None:
 def test_latency_is_measured_at_the_rate_of_the_plan() -> None:
     """200 events per second, for as long as asked."""
     assert LinkPlan(seconds=1.5).timed_events == 300
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("events", {"events": 0}),
+        ("rounds", {"rounds": 0}),
+        ("at_once", {"at_once": 0}),
+        ("open_events", {"open_events": 0}),
+        ("body", {"body_bytes": -1}),
+        ("publishers", {"publishers": ()}),
+        ("publishers", {"publishers": (1, 0)}),
+        ("pack", {"events_per_pack": 0}),
+        ("pack", {"events_per_pack": 257}),
+    ],
+)
+def test_an_impossible_plan_for_a_store_names_its_field(field: str, options: dict[str, Any]) -> None:
+    """Packs hold what one signature covers, and there is something to measure."""
+    with pytest.raises(ConfigError) as caught:
+        StorePlan(**options)
+    assert caught.value.field == field

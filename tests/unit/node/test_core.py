@@ -10,17 +10,21 @@ from p2psub.model.digests import owed_event_id
 from p2psub.model.effects import (
     Connect,
     ConsumedCommand,
+    DiskState,
     Effect,
     Input,
     LeaveCommand,
     LinkUp,
     Notify,
+    PacksRead,
     Persist,
     PublishCommand,
+    ReadPacks,
     Received,
     Reply,
     SetTimer,
     Stored,
+    StoredPacks,
     SubscribeCommand,
     TimerFired,
     Transmit,
@@ -36,6 +40,7 @@ from p2psub.model.messages.pubsub import Declare, OwedEvent, StoredEvent
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage, Role
+from p2psub.model.step import Body
 from p2psub.node.core import Disk, NodeCore
 from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
 from p2psub.super_node.change_set import CHANGE_NAMESPACE
@@ -58,8 +63,14 @@ PEER = at(64)
 class Machine:
     """A node, its timer and a disk that is as quick as it can be."""
 
-    def __init__(self, disk: Disk | None = None, contacts: tuple[Contact, ...] = (), incarnation: int = 1) -> None:
-        self.core = NodeCore(at(1), incarnation, CONFIG, Random(1), disk or {}, contacts, CLUSTER)
+    def __init__(
+        self,
+        disk: Disk | None = None,
+        contacts: tuple[Contact, ...] = (),
+        incarnation: int = 1,
+        packs: StoredPacks | None = None,
+    ) -> None:
+        self.core = NodeCore(at(1), incarnation, CONFIG, Random(1), disk or {}, contacts, CLUSTER, packs=packs)
         self.now = 0
         self.timer: int | None = None
         self.disk: dict[str, dict[tuple[object, ...], object]] = {}
@@ -289,3 +300,21 @@ def test_last_peer_waits_until_it_owes_nothing() -> None:
     machine.run(12)
     assert (machine.core.has_left, machine.core.status().undischarged) == (True, 0)
     assert machine.step(Received(PEER, [Ping()], Stamp(0, 0))) == []
+
+
+# The disk
+
+
+def test_what_the_disk_says_reaches_whoever_asked() -> None:
+    """Bodies go to the core that reads them, and the step shows whether the disk takes anything."""
+    machine = Machine(packs=StoredPacks(6, {6: "head"}))
+    step, bodies = machine.core._step, list[Body]()
+    assert step.append("head", "body") == 7
+    step.read([6], bodies.extend)
+    assert machine.done(ReadPacks) == []
+    machine.step(DiskState(is_full=True))
+    assert machine.done(ReadPacks) == [ReadPacks(1, [6])]
+    assert step.disk_is_full
+    machine.step(PacksRead(1, [(6, "old body")]), DiskState(is_full=False))
+    assert bodies == [(6, "old body")]
+    assert not step.disk_is_full

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import trio
 
-from p2psub.model.effects import Persist, Write
+from p2psub.model.effects import FromDisk, Persist, Stored, Write
 from p2psub.runtime.store import Store
 from p2psub.runtime.store_file import StoreBusy
 from p2psub.super_node.change_set import CHANGE_NAMESPACE
@@ -32,12 +32,18 @@ def persist_of(incarnation: int, number: int) -> Persist:
 async def write_for_ever(store: Store) -> None:
     """Put a Persist on every turn of the loop."""
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(store.run, lambda number: say(f"stored {number}"))
+        nursery.start_soon(store.run, tell)
         number = 0
         while True:
             number += 1
             store.put(persist_of(store.incarnation, number))
             await trio.sleep(0.0002)
+
+
+def tell(said: FromDisk) -> None:
+    """Say what is durable."""
+    assert isinstance(said, Stored)
+    say(f"stored {said.number}")
 
 
 def say(line: str) -> None:

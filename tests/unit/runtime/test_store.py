@@ -42,6 +42,7 @@ from tests.oracles.instances import exact, instances_of
 from tests.unit.bench import ANY, CLUSTER, CONFIG, at, change_of, epoch, on_topic, subscription_of
 from tests.unit.runtime.full_disk import files_limited_to
 from tests.unit.runtime.processes import process
+from tests.unit.runtime.told import Told, trouble_of
 
 WRITER = "tests.unit.runtime.store_process"
 MEMBERSHIPS = st.tuples(instances_of(ClusterId), instances_of(Epoch)), st.lists(instances_of(Contact)).map(tuple)
@@ -82,23 +83,6 @@ async def write_all(path: Path, *writes: Write) -> None:
     with closing(Store.open(path)) as store:
         store.put(Persist(1, list(writes)))
         await store.drain()
-
-
-class Told:
-    """What the store called durable, and somebody who waits for it."""
-
-    def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self._lot = trio.lowlevel.ParkingLot()
-
-    def __call__(self, number: int) -> None:
-        self.numbers.append(number)
-        self._lot.unpark_all()
-
-    async def wait(self, number: int) -> None:
-        """Return when everything up to `number` is durable."""
-        while not self.numbers or self.numbers[-1] < number:
-            await self._lot.park()
 
 
 # Rows
@@ -218,6 +202,21 @@ async def test_a_drain_beside_the_run_is_told_too(path: Path) -> None:
         assert told.numbers == sorted(set(told.numbers))
 
 
+async def test_a_drain_that_finds_nothing_to_do_leaves_the_run_awake(path: Path) -> None:
+    """It waits for the run's commit; what is put afterwards is committed all the same."""
+    told = Told()
+    with closing(Store.open(path)) as store, trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(store.run, told)
+            put_changes(store, 1, 1)
+            await wait_all_tasks_blocked()
+            await store.drain()
+            await wait_all_tasks_blocked()
+            put_changes(store, 2, 2)
+            await told.wait(2)
+            nursery.cancel_scope.cancel()
+
+
 async def test_cancelling_leaves_whole_commits(path: Path) -> None:
     """A run that is cancelled in the middle of a commit ends it; a drain then writes what was put meanwhile."""
     with closing(Store.open(path)) as store:
@@ -282,13 +281,6 @@ def test_a_lost_count_does_not_begin_anew(path: Path, damage: str | None) -> Non
 # A disk that takes nothing
 
 
-async def trouble_of(store: Store) -> str:
-    """What the store says as soon as it is in trouble."""
-    while store.trouble is None:
-        await trio.sleep(0.01)
-    return store.trouble
-
-
 async def test_a_full_disk_stops_acknowledging_and_loses_nothing(path: Path, autojump_clock: MockClock) -> None:
     """While nothing can be written `stored` is silent and `trouble` gives advice; erasing rows makes room again."""
     told = Told()
@@ -303,11 +295,13 @@ async def test_a_full_disk_stops_acknowledging_and_loses_nothing(path: Path, aut
             assert "free some space" in trouble
             await trio.sleep(60)
             assert told.numbers[-1] == 10
+            assert told.disk_states == [True]
             assert store.pending == 10
             gone = [Write(CHANGE_NAMESPACE, change_of(subscription_of(ANY), n).number, None) for n in range(1, 11)]
             store.put(Persist(21, gone))
             await told.wait(21)
             assert store.trouble is None
+            assert told.disk_states == [True, False]
             nursery.cancel_scope.cancel()
     assert numbers_in(path) == list(range(11, 21))
 

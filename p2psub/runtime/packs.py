@@ -1,0 +1,73 @@
+"""Packs of the store's log as rows, and back: a head and a body, each with a checksum of its own.
+
+    head row = number · head · CRC32 of both          body row = number · body · CRC32 of both
+
+Heads and bodies are MessagePack. A body that was damaged on the disk costs that body alone: its head still says what it
+held, and other peers hold copies.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from p2psub.model.effects import Pack
+from p2psub.runtime.namespaces import RowDamaged
+
+PackRow = tuple[int, bytes, int]
+
+_SEED: Final = 0xFFFFFFFF
+"""A checksum begins with the number, as far as it fits: a part that lies under another number has another one."""
+
+
+class PackCodec:
+    """Writes packs, and reads heads and bodies of these types."""
+
+    __slots__ = ("_body", "_encoder", "_head")
+
+    def __init__(self, head: Any, body: Any) -> None:
+        self._encoder = msgspec.msgpack.Encoder()
+        self._head: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(head)
+        self._body: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(body)
+
+    def head_rows(self, packs: Iterable[Pack]) -> Iterator[PackRow]:
+        """Heads, ready to be stored."""
+        return self._rows((pack.number, pack.head) for pack in packs)
+
+    def body_rows(self, packs: Iterable[Pack]) -> Iterator[PackRow]:
+        """Bodies, ready to be stored; each is encoded when it is asked for."""
+        return self._rows((pack.number, pack.body) for pack in packs)
+
+    def _rows(self, parts: Iterable[tuple[int, object]]) -> Iterator[PackRow]:
+        # Nothing is called for each but what is needed: a pack may be as small as one event.
+        encode, checksum = self._encoder.encode, zlib.crc32
+        for number, part in parts:
+            encoded = encode(part)
+            yield number, encoded, checksum(encoded, number & _SEED)
+
+    def head_of(self, row: tuple[Any, ...]) -> object:
+        """The head in a row that SQLite found; RowDamaged if it is not as written."""
+        return _decoded(self._head, row)
+
+    def body_of(self, row: tuple[Any, ...]) -> object:
+        """The body in a row that SQLite found; RowDamaged if it is not as written."""
+        return _decoded(self._body, row)
+
+
+ANY_PACK: Final = PackCodec(object, object)
+"""Packs of plain values, which come back as lists, dicts and scalars: no core writes any yet."""
+
+
+def _decoded(decoder: msgspec.msgpack.Decoder[Any], row: tuple[Any, ...]) -> object:
+    number, part, checksum = row
+    if not isinstance(part, bytes):
+        raise RowDamaged("columns of other types")
+    if checksum != zlib.crc32(part, number & _SEED):
+        raise RowDamaged("checksum differs")
+    try:
+        return decoder.decode(part)
+    except msgspec.MsgspecError as error:
+        raise RowDamaged(f"no part of a pack: {error}") from error
