@@ -39,6 +39,7 @@ from p2psub.bench.profiles import Notes
 from p2psub.bench.publication import Publication
 from p2psub.bench.roll import Roll
 from p2psub.bench.worker_loop import run_worker
+from p2psub.demo.memory import rss_bytes_of
 from p2psub.model.content import Draft
 from p2psub.runtime.gc_tuning import tune_gc
 from p2psub.runtime.host import open_peer
@@ -168,16 +169,10 @@ class PeerWorker:
             status.counters.get("messages_sent", 0),
             status.counters.get("store_rows", 0),
             status.counters.get("store_commits", 0),
-            _rss_bytes(),
+            rss_bytes_of(os.getpid()),
             self._roll.events,
             self._roll.last_ns,
         )
-
-
-def _rss_bytes() -> int:
-    """What this process has in memory."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _is_gathered(ids: set[str], status: PeerStatus) -> bool:

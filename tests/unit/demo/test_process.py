@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from p2psub.demo.leash import leashed
-from p2psub.demo.process import DemoProcess, ProcessEnded
+from p2psub.demo.process import FleetProcess, ProcessEnded
 
 SAYS = 'echo \'{"address": "a", "ready": false, "stage": "joining", "missing": "luck"}\'; '
 
@@ -21,9 +21,9 @@ def group() -> Iterator[int]:
         yield number
 
 
-def shell(program: str, log: Path, group: int) -> DemoProcess:
+def shell(program: str, log: Path, group: int) -> FleetProcess:
     """A process that is a shell with this program."""
-    return DemoProcess("p", ["/bin/sh", "-c", program], log, group)
+    return FleetProcess("p", ["/bin/sh", "-c", program], log, group)
 
 
 async def test_its_last_word_is_known(tmp_path: Path, group: int) -> None:
@@ -50,8 +50,8 @@ async def test_readiness_is_noticed_when_it_is_said(tmp_path: Path, group: int) 
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("end", [DemoProcess.kill, DemoProcess.terminate])
-async def test_whoever_is_told_to_end_may(tmp_path: Path, group: int, end: Callable[[DemoProcess], None]) -> None:
+@pytest.mark.parametrize("end", [FleetProcess.kill, FleetProcess.terminate])
+async def test_whoever_is_told_to_end_may(tmp_path: Path, group: int, end: Callable[[FleetProcess], None]) -> None:
     """The run goes on without it."""
     process = shell("exec sleep 600", tmp_path / "log", group)
     async with trio.open_nursery() as nursery:
