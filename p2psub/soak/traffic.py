@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,6 +20,10 @@ from p2psub.soak.plan import PUBLISHERS, TOPICS, WISHES, SoakPlan, Wish
 
 BURST_S: Final = 0.1
 """What falls into such a time is published by one call."""
+CALLS_EASY: Final = 64
+"""While more calls of a publisher wait for answers, larger ones follow: a peer has 256 connections for all of them."""
+BURST_EVENTS_MAX: Final = 500
+"""In one call: as many as a peer publishes together."""
 BODY: Final = "x" * 100
 
 _PUBLISHER: Final = "publisher"
@@ -33,6 +38,8 @@ class SoakTraffic:
         self._controls = controls
         self._reporter = reporter
         self._publishing = trio.CancelScope()
+        self._waiting: Counter[str] = Counter()
+        """Calls of each publisher that wait for an answer."""
         self.books = SoakBooks(PUBLISHERS, {number: wish.topics for number, wish in enumerate(WISHES)})
 
     # Subscribing
@@ -85,21 +92,25 @@ class SoakTraffic:
         topics, published = itertools.cycle(TOPICS), 0
         for burst in itertools.count(1):
             await trio.sleep_until(began_s + burst * BURST_S)
-            due = int(burst * BURST_S * rate_per_s) - published
-            published += due
-            if due:
+            due = int(burst * BURST_S * rate_per_s)
+            least = 1 if self._waiting[publisher] < CALLS_EASY else BURST_EVENTS_MAX
+            while due - published >= least:
                 # Not in turns: a call may wait for the successor of a peer that was killed.
-                streams = [Stream(publisher, topic) for topic in itertools.islice(topics, due)]
+                size = min(due - published, BURST_EVENTS_MAX)
+                published += size
+                streams = [Stream(publisher, topic) for topic in itertools.islice(topics, size)]
                 calls.start_soon(self._publish_burst, publisher, streams)
 
     async def _publish_burst(self, publisher: str, streams: Sequence[Stream]) -> None:
         made = [(stream, self.books.publish(stream)) for stream in streams]
         answers: list[PublishResponse | Problem | None] = []
+        self._waiting[publisher] += 1
         try:
             answers += await self._controls[publisher].publish_many([_request_of(*each) for each in made])
         except PeerSilent as error:
             self._reporter.note(str(error))
         finally:
+            self._waiting[publisher] -= 1
             answers += [None] * (len(made) - len(answers))
             for (stream, number), answer in zip(made, answers, strict=True):
                 self._settle(stream, number, answer)

@@ -65,3 +65,22 @@ async def test_whoever_ends_by_itself_ends_the_run(tmp_path: Path, group: int) -
     process = shell(SAYS + "echo ouch >&2; exit 7", tmp_path / "log", group)
     with pytest.raises(ProcessEnded, match=r"(?s)p ended with 7.*ouch"):
         await process.run()
+
+
+async def test_a_process_that_is_started_again_goes_on_in_its_log(tmp_path: Path, group: int) -> None:
+    """What the one said that was killed is still there."""
+    for word in ("first", "second"):
+        with pytest.raises(ProcessEnded, match=word):
+            await shell(f"echo {word} >&2; exit 7", tmp_path / "log", group).run()
+    assert (tmp_path / "log").read_text(encoding="utf-8") == "first\nsecond\n"
+
+
+async def test_its_memory_is_known_while_it_lives(tmp_path: Path, group: int) -> None:
+    """Before and after it has none."""
+    process = shell("exec sleep 600", tmp_path / "log", group)
+    assert process.rss_bytes == 0
+    async with trio.open_nursery() as nursery:
+        await nursery.start(process.run)
+        assert process.rss_bytes > 0
+        process.kill()
+    assert process.rss_bytes == 0
