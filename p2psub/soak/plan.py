@@ -28,7 +28,7 @@ SECONDS_MIN: Final = 5.0
 SECONDS_MAX: Final = 15.0
 
 
-class Wish(NamedTuple):
+class SoakWish(NamedTuple):
     """A subscription: its filter, and the topics that the filter takes."""
 
     subscriber: str
@@ -36,16 +36,16 @@ class Wish(NamedTuple):
     topics: tuple[str, ...]
 
 
-def _pinned(subscriber: str, topics: tuple[str, ...]) -> Wish:
+def _pinned(subscriber: str, topics: tuple[str, ...]) -> SoakWish:
     names = ", ".join(f"'{topic}'" for topic in topics)
-    return Wish(subscriber, f"topic IN ({names})", topics)
+    return SoakWish(subscriber, f"topic IN ({names})", topics)
 
 
 WISHES: Final = (
     _pinned(SUBSCRIBERS[0], HERE),
     _pinned(SUBSCRIBERS[0], BOTH),
     # No topic is pinned here, so that the owners of wildcard shards are asked for every event.
-    Wish(SUBSCRIBERS[1], "topic LIKE 'soak/b%'", THERE),
+    SoakWish(SUBSCRIBERS[1], "topic LIKE 'soak/b%'", THERE),
     _pinned(SUBSCRIBERS[1], BOTH),
 )
 

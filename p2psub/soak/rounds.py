@@ -9,15 +9,14 @@ from typing import Final, NamedTuple
 
 import trio
 
-from p2psub.api.pages import RingPage
 from p2psub.api.settings import NODE
-from p2psub.demo.controls import Controls
+from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.demo.fleet import Fleet
 from p2psub.demo.stages import Stages, patient
 from p2psub.soak.books import SoakBooks
 from p2psub.soak.memory_watch import MemoryWatch
 from p2psub.soak.plan import MEMBERS, SPARED, TOPICS, SoakPlan
-from p2psub.soak.victims import Member, RingView, Victim, VictimRole, draw_victim
+from p2psub.soak.victims import RingMember, RingView, Victim, VictimRole, draw_victim
 
 _HEARTBEAT_S: Final = NODE.heartbeat_us / 1e6
 CRASH_REST_S: Final = 10 * _HEARTBEAT_S
@@ -94,7 +93,7 @@ class SoakRounds:
         with patient(self._plan.patience_s, lambda: "there is no peer that may be killed"):
             while True:
                 await trio.sleep_until(min(self._rested_s.values()))
-                rings = [await self._view(cluster) for cluster in self._rested()]
+                rings = [view for cluster in self._rested() if (view := await self._view(cluster)) is not None]
                 victim = draw_victim(turn, rings, killable, TOPICS, self._rng)
                 if victim is not None:
                     return victim
@@ -103,12 +102,14 @@ class SoakRounds:
     def _rested(self) -> list[str]:
         return [cluster for cluster, rested_s in self._rested_s.items() if rested_s <= trio.current_time()]
 
-    async def _view(self, cluster: str) -> RingView:
-        ring = (await self._controls[f"{cluster}-0"].status()).ring
-        return self._view_of(cluster, ring)
-
-    def _view_of(self, cluster: str, ring: RingPage) -> RingView:
-        owners = tuple(Member(bytes.fromhex(id_), self._names[id_]) for id_ in ring.owners)
+    async def _view(self, cluster: str) -> RingView | None:
+        """The cluster as its first member sees it; None if that is too busy to say."""
+        try:
+            ring = (await self._controls[f"{cluster}-0"].status()).ring
+        except PeerSilent as error:
+            self._stages.reporter.note(str(error))
+            return None
+        owners = tuple(RingMember(bytes.fromhex(id_), self._names[id_]) for id_ in ring.owners)
         leader = None if ring.super_node is None else self._names[ring.super_node.id]
         return RingView(cluster, owners, leader)
 

@@ -27,7 +27,7 @@ AUDIT_S_MAX: Final = 6 * 3600.0
 """Far above what the traces of hours take; only a hang is ended by it."""
 
 
-class _Settled(NamedTuple):
+class _Soaked(NamedTuple):
     """What is known when the traffic has settled."""
 
     figures: BookFigures
@@ -66,7 +66,7 @@ async def run_soak(plan: SoakPlan, directories: RunDirectories, reporter: Progre
 
 async def _soak(
     plan: SoakPlan, directories: RunDirectories, fleet: Fleet, stages: Stages, processes: trio.Nursery
-) -> _Settled:
+) -> _Soaked:
     """What happens while all processes run."""
     async with _controls_of(fleet.peers, directories) as controls:
         await form(len(MEMBERS), fleet, controls, stages, plan.patience_s)
@@ -86,7 +86,7 @@ async def _soak(
             traffic.stop()
         is_settled = await _settle(plan, directories, fleet, stages, traffic)
         background.cancel_scope.cancel()
-    return _Settled(
+    return _Soaked(
         traffic.books.figures(),
         {role.value: count for role, count in sorted(rounds.kills.items())},
         memory.mb_max,

@@ -16,7 +16,7 @@ from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.demo.stages import ProgressReporter
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.soak.books import UNANSWERED, SoakBooks, Stream
-from p2psub.soak.plan import PUBLISHERS, TOPICS, WISHES, SoakPlan, Wish
+from p2psub.soak.plan import PUBLISHERS, TOPICS, WISHES, SoakPlan, SoakWish
 
 BURST_S: Final = 0.1
 """What falls into such a time is published by one call."""
@@ -50,7 +50,7 @@ class SoakTraffic:
             for number, wish in enumerate(WISHES):
                 nursery.start_soon(listening.start, self._listen, number, wish)
 
-    async def _listen(self, number: int, wish: Wish, task_status: trio.TaskStatus[None]) -> None:
+    async def _listen(self, number: int, wish: SoakWish, task_status: trio.TaskStatus[None]) -> None:
         is_stable = False
 
         def hear(line: StreamLine) -> None:

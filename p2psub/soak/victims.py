@@ -33,7 +33,7 @@ class Victim(NamedTuple):
         return f"{self.name}, {role} of {self.topic or self.cluster}"
 
 
-class Member(NamedTuple):
+class RingMember(NamedTuple):
     """A member of a ring, by its place and its name."""
 
     id: bytes
@@ -44,7 +44,7 @@ class RingView(NamedTuple):
     """A cluster as one of its members sees it."""
 
     cluster: str
-    owners: tuple[Member, ...]
+    owners: tuple[RingMember, ...]
     """Members that hold keys."""
     super_node: str | None
     """Its name."""

@@ -123,7 +123,7 @@ async def test_publishing_goes_on_while_no_call_is_answered(autojump_clock: trio
 
 
 async def test_calls_without_an_answer_leave_connections_for_others(autojump_clock: trio.testing.MockClock) -> None:
-    """A peer has 256. Larger calls follow when many wait, so that a minute of silence takes up less than half of them."""
+    """A peer has 256. Larger calls follow when many wait: a minute of silence takes up less than half of them."""
     overlay = PaperOverlay()
     overlay.is_open = trio.Event()
     await run(overlay, lambda _: None, seconds=60.0)

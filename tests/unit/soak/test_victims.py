@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from p2psub.model.ids import ID_BYTES, key_of_topic
-from p2psub.soak.victims import Member, RingView, VictimRole, draw_victim
+from p2psub.soak.victims import RingMember, RingView, VictimRole, draw_victim
 
 TOPIC = "tea"
 KEY = key_of_topic(TOPIC)
@@ -16,7 +16,7 @@ def ring(cluster: str, size: int, super_node: str | None = None) -> RingView:
     first = int.from_bytes(KEY)
     step = (1 << 8 * ID_BYTES) // size
     places = [(first + number * step) % (1 << 8 * ID_BYTES) for number in range(size)]
-    owners = [Member(place.to_bytes(ID_BYTES), f"{cluster}-{number}") for number, place in enumerate(places)]
+    owners = [RingMember(place.to_bytes(ID_BYTES), f"{cluster}-{number}") for number, place in enumerate(places)]
     return RingView(cluster, tuple(owners), super_node)
 
 
