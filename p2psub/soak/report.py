@@ -11,8 +11,11 @@ import msgspec
 from p2psub.compiled import is_compiled
 from p2psub.soak.plan import MEMBERS, PUBLISHERS, TOPICS, WISHES, SoakPlan
 
-ORDER_IS_PROMISED: Final = False
-"""Whether `out_of_order` breaks a promise. Promise S6 is not built: no subscription can ask for an order yet."""
+ORDER_IS_PROMISED: Final[bool] = False
+"""Whether `out_of_order` breaks a promise. Promise S6 is not built: no subscription can ask for an order yet.
+
+When one can, the soak's subscriptions ask for it, and this is True: exit code and table follow, and the help is changed.
+"""
 
 
 class SoakSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +53,7 @@ class SoakReport(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: int
     unwanted: int
     out_of_order: int
-    """As measured; no order is promised."""
+    """Arrivals after a later acknowledged event of the same publisher on the same topic; see `ORDER_IS_PROMISED`."""
     is_settled: bool
     """Whether the overlay was formed and owed nothing before patience ended."""
     rss_mb_max: float
