@@ -14,7 +14,7 @@ from p2psub.soak.plan import MEMBERS, PUBLISHERS, TOPICS, WISHES, SoakPlan
 ORDER_IS_PROMISED: Final[bool] = False
 """Whether `out_of_order` breaks a promise. Promise S6 is not built: no subscription can ask for an order yet.
 
-When one can, the soak's subscriptions ask for it, and this is True: exit code and table follow, and the help is changed.
+When one can, the soak's subscriptions ask for it and this becomes True: exit code and table follow, the help does not.
 """
 
 
