@@ -58,6 +58,15 @@ class PublishResponse(msgspec.Struct, frozen=True, kw_only=True):
     matched: int | None
 
 
+class PublishLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the answer to many events: an outcome, or a problem."""
+
+    event: str = ""
+    copies: int | None = None
+    matched: int | None = None
+    error: Problem | None = None
+
+
 class SubscribeRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A subscription to hold while its answer is being read."""
 
@@ -173,6 +182,12 @@ def _split_body(body: bytes) -> tuple[str | None, str | None]:
 def publish_response(outcome: PublishOutcome) -> PublishResponse:
     """An outcome, ready for JSON."""
     return PublishResponse(event=id_to_text(outcome.event), copies=outcome.copies, matched=outcome.matched)
+
+
+def publish_answer(line: bytes) -> PublishResponse | Problem:
+    """What became of one of many events, by its line."""
+    said = msgspec.json.decode(line, type=PublishLine)
+    return said.error or PublishResponse(event=said.event, copies=said.copies, matched=said.matched)
 
 
 def event_item(event: Event) -> EventItem:

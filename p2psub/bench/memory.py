@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
-
-
-def rss_bytes() -> int:
-    """What it has in memory."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def peak_rss_bytes() -> int:

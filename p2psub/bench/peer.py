@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from contextlib import AsyncExitStack
 from functools import partial
@@ -14,7 +15,6 @@ from p2psub.api.settings import PeerConfig
 from p2psub.api.status import PeerStatus
 from p2psub.bench.consumer import consume
 from p2psub.bench.content import AT_NS
-from p2psub.bench.memory import rss_bytes
 from p2psub.bench.orders import (
     AnyWorkerOrder,
     ConsumeOrder,
@@ -39,6 +39,7 @@ from p2psub.bench.profiles import Notes
 from p2psub.bench.publication import Publication
 from p2psub.bench.roll import Roll
 from p2psub.bench.worker_loop import run_worker
+from p2psub.demo.memory import rss_bytes_of
 from p2psub.model.content import Draft
 from p2psub.runtime.gc_tuning import tune_gc
 from p2psub.runtime.host import open_peer
@@ -168,7 +169,7 @@ class PeerWorker:
             status.counters.get("messages_sent", 0),
             status.counters.get("store_rows", 0),
             status.counters.get("store_commits", 0),
-            rss_bytes(),
+            rss_bytes_of(os.getpid()),
             self._roll.events,
             self._roll.last_ns,
         )

@@ -29,9 +29,9 @@ from p2psub.bench.promised_report import PromisedFigures, PromisedReport, promis
 from p2psub.bench.stretch import Look, Stretch, duplicates_of, lost_of
 from p2psub.bench.topic_roles import NOTHING, TopicRoles, filters_of, roles_of, shard_owners_of
 from p2psub.bench.workers import dump_profiles, open_crew
+from p2psub.demo.directories import trace_bytes_below
 from p2psub.demo.stages import LOOK_EVERY_S, ProgressReporter, Stages, TooSlow, patient
 from p2psub.model.content import Guarantee
-from p2psub.runtime.state import State
 from p2psub.runtime.trace_writer import TraceConfig
 
 SETTLE_S: Final = TraceConfig().age_s_max * 1.5
@@ -131,7 +131,7 @@ class PromisedTrial:
 
     async def _look(self) -> Look:
         peers = tuple([await peer.look() for peer in self.overlay.peers])
-        return Look(peers, sum(trace_bytes(self.overlay.data_of(peer)) for peer in self.overlay.peers))
+        return Look(peers, sum(trace_bytes_below(self.overlay.data_of(peer)) for peer in self.overlay.peers))
 
     async def _switch_profiles(self, is_on: bool) -> None:
         if self.plan.profile is not None:
@@ -144,8 +144,3 @@ async def _count_seconds(reporter: ProgressReporter, seconds: int) -> None:
     for second in range(1, seconds + 1):
         await trio.sleep_until(began_s + second)
         reporter.progress(second)
-
-
-def trace_bytes(data: Path) -> int:
-    """What the trace segments of a peer hold."""
-    return sum(segment.stat().st_size for segment in State(data).traces.glob("*.ndjson"))

@@ -20,7 +20,15 @@ from p2psub.api.pages import (
     SubscriptionsPage,
 )
 from p2psub.api.problems import Problem, ProblemResponse
-from p2psub.api.schemas import NDJSON, AdvertiseRequest, PublishRequest, PublishResponse, StreamLine, SubscribeRequest
+from p2psub.api.schemas import (
+    NDJSON,
+    AdvertiseRequest,
+    PublishRequest,
+    PublishResponse,
+    StreamLine,
+    SubscribeRequest,
+    publish_answer,
+)
 from p2psub.cli.endpoint import BadUsage, Endpoint, NoPeer
 
 if TYPE_CHECKING:
@@ -42,15 +50,6 @@ class PeerRefused(Refusal):
         self.problem = problem
         self.is_input = status in {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
         """Whether it is about what we sent."""
-
-
-class _AnswerLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An outcome, or a problem."""
-
-    event: str = ""
-    copies: int | None = None
-    matched: int | None = None
-    error: Problem | None = None
 
 
 class ControlClient:
@@ -117,8 +116,7 @@ class ControlClient:
                 answer.read()
                 _sound(answer)
             for line in split_lines(answer.iter_bytes()):
-                said = msgspec.json.decode(line, type=_AnswerLine)
-                yield said.error or PublishResponse(event=said.event, copies=said.copies, matched=said.matched)
+                yield publish_answer(line)
 
     @contextmanager
     def hold(self, request: SubscribeRequest | AdvertiseRequest) -> Iterator[LineStream]:

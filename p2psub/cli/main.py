@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from p2psub.cli import analyze, bench, bootstrap, config, console, demo, filters, peer, pubsub, sim, status, trace
+from p2psub.cli import analyze, bench, bootstrap, config, console, demo, filters, peer, pubsub, sim, soak, status, trace
 from p2psub.cli.exits import EXIT_CODES
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Peer-to-peer content-based publish/subscribe.")
@@ -20,6 +20,7 @@ for command in (pubsub.pub, pubsub.sub, pubsub.advertise, console.console, statu
     app.command(epilog=EXIT_CODES)(command)
 app.command("check-filter")(filters.check_filter)
 app.command()(demo.demo)
+app.command()(soak.soak)
 app.command()(analyze.analyze)
 app.add_typer(config.app, name="config")
 app.add_typer(sim.app, name="sim")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -12,11 +12,15 @@ import msgspec
 
 from p2psub.api.control_files import TOKEN_FILE, URL_FILE
 from p2psub.api.pages import StatusPage
-from p2psub.api.schemas import PublishRequest, PublishResponse, StreamLine, SubscribeRequest
+from p2psub.api.problems import Problem
+from p2psub.api.schemas import NDJSON, PublishRequest, PublishResponse, StreamLine, SubscribeRequest, publish_answer
 from p2psub.errors import P2psubError
 
 LOOK_S: Final = 30.0
 """How long a peer may take to say how it is: on a busy machine it is one of many."""
+
+
+_lines: Final = msgspec.json.Encoder()
 
 
 class PeerSilent(P2psubError):
@@ -62,6 +66,15 @@ class Controls:
         except httpx.HTTPError as error:
             raise self._silent(error) from error
         return msgspec.json.decode(self._sound(answer), type=PublishResponse)
+
+    async def publish_many(self, requests: Sequence[PublishRequest]) -> list[PublishResponse | Problem]:
+        """Publish many events; returns what became of each, in their order, when that is known of all."""
+        content, headers = _lines.encode_lines(requests), {"Content-Type": NDJSON}
+        try:
+            answer = await self._http.post("/v1/publish", content=content, headers=headers, timeout=None)
+        except httpx.HTTPError as error:
+            raise self._silent(error) from error
+        return [publish_answer(line) for line in self._sound(answer).split(b"\n") if line]
 
     async def listen(self, request: SubscribeRequest, hear: Callable[[StreamLine], None]) -> None:
         """Hold a subscription, and hand its lines on, until cancelled; PeerSilent if the peer ends it before."""

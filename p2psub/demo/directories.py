@@ -22,11 +22,11 @@ class RunDirectories:
         """What the analysis of the traces leaves: a report, figures, tables."""
 
     @classmethod
-    def make(cls, root: Path | None) -> RunDirectories:
-        """Directories in a new or empty directory; None: in a temporary one."""
-        root = Path(tempfile.mkdtemp(prefix="p2psub-demo-")) if root is None else root.absolute()
+    def make(cls, root: Path | None, command: str = "demo", option: str = "data") -> RunDirectories:
+        """Directories in a new or empty directory, that of the option of a command; None: in a temporary one."""
+        root = Path(tempfile.mkdtemp(prefix=f"p2psub-{command}-")) if root is None else root.absolute()
         if root.exists() and any(root.iterdir()):
-            raise ConfigError("data", f"{root} is not empty; name a directory that is, or a new one")
+            raise ConfigError(option, f"{root} is not empty; name a directory that is, or a new one")
         directories = cls(root)
         for directory in (directories.peers, directories.logs):
             directory.mkdir(parents=True)
@@ -47,3 +47,8 @@ class RunDirectories:
     def leave_nothing(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.root)
+
+
+def trace_bytes_below(directory: Path) -> int:
+    """What all trace segments at any depth of a directory hold."""
+    return sum(segment.stat().st_size for segment in directory.rglob("*.ndjson"))

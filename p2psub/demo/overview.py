@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import trio
 
 from p2psub.api.pages import StatusPage
 from p2psub.demo.controls import Controls
 from p2psub.demo.parts import PeerStanding
+from p2psub.demo.stages import LOOK_EVERY_S
 from p2psub.model.ids import ClusterId
 from p2psub.model.status import Role
 
@@ -58,6 +59,10 @@ class Overview:
         queues = [page.queues for page in self._pages.values()]
         return not any(queue.outbox or queue.undischarged for queue in queues)
 
+    def is_settled(self, clusters: int) -> bool:
+        """Whether it is formed, and idle."""
+        return self.is_idle and self.is_formed(clusters)
+
 
 async def look(controls: Mapping[str, Controls]) -> Overview:
     """Ask all peers at once."""
@@ -70,3 +75,15 @@ async def look(controls: Mapping[str, Controls]) -> Overview:
         for name in controls:
             nursery.start_soon(ask, name)
     return Overview(pages)
+
+
+async def wait_settled(
+    controls: Mapping[str, Controls], clusters: int, has_all: Callable[[], bool], patience_s: float
+) -> Overview:
+    """How the overlay is when it is formed and idle and all has arrived, or when patience has ended."""
+    overview = await look(controls)
+    with trio.move_on_after(patience_s):
+        while not (has_all() and overview.is_settled(clusters)):
+            await trio.sleep(LOOK_EVERY_S)
+            overview = await look(controls)
+    return overview

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from p2psub.demo.fleet import Seat
 from p2psub.errors import ConfigError
 
 _MEMBERS_MIN = 3
@@ -37,6 +38,11 @@ class DemoPlan:
     def kills(self) -> int:
         """Peers that do not live to the end."""
         return self.member_kills + self.super_node_kills
+
+    @property
+    def seats(self) -> list[Seat]:
+        """All peers, dealt out to the clusters."""
+        return [Seat(f"peer-{number:02d}", f"cluster-{number % self.clusters}") for number in range(self.peers)]
 
     def __post_init__(self) -> None:
         for name in ("clusters", "publishers", "subscribers", "events"):

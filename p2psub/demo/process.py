@@ -1,4 +1,4 @@
-"""One process of the demo: a bootstrap or a peer, and what it says of itself."""
+"""One process of a fleet: a bootstrap or a peer, and what it says of itself."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import trio
 
+from p2psub.demo.memory import rss_bytes_of
 from p2psub.errors import P2psubError
 
 LOG_TAIL_LINES: Final = 20
@@ -28,7 +29,7 @@ class ProcessStatus(msgspec.Struct, frozen=True):
     missing: str | None = None
 
 
-class DemoProcess:
+class FleetProcess:
     """A process, and its last word. `run` it in a nursery; it ends when it is told to, or with the nursery."""
 
     def __init__(self, name: str, command: list[str], log: Path, group: int) -> None:
@@ -58,10 +59,16 @@ class DemoProcess:
             return "silent"
         return f"{self.status.stage} ({self.status.missing})" if self.status.missing else self.status.stage
 
+    @property
+    def rss_bytes(self) -> int:
+        """What it has in memory; 0 before it was started, and when it is gone."""
+        return 0 if self._process is None or self.ended.is_set() else rss_bytes_of(self._process.pid)
+
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen until the process ends; ProcessEnded, with the end of its log, unless it was told to."""
         options: dict[str, Any] = {"process_group": self._group, "stdin": subprocess.DEVNULL}
-        with self._log.open("wb") as log:
+        # A peer that was killed and started again goes on in its log.
+        with self._log.open("ab") as log:
             process = await trio.lowlevel.open_process(
                 self._command, stdout=subprocess.PIPE, stderr=log.fileno(), **options
             )

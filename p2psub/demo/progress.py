@@ -39,7 +39,9 @@ class LineReporter:
         """Too much for lines."""
 
     def note(self, text: str) -> None:
-        self._console.print(f"{self._clock_s() - self._began_s:6.1f} s  {text}", highlight=False, markup=False)
+        self._console.print(
+            f"{self._clock_s() - self._began_s:6.1f} s  {text}", highlight=False, markup=False, soft_wrap=True
+        )
 
 
 class BarReporter:

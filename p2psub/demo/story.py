@@ -44,7 +44,7 @@ async def run_demo(plan: DemoPlan, directories: RunDirectories, reporter: Progre
     with leashed() as group:
         fleet = Fleet(directories, group)
         async with trio.open_nursery() as processes:
-            bootstrap = await start_all(plan, fleet, stages, processes)
+            bootstrap = await start_all(plan.seats, fleet, stages, processes, plan.patience_s)
             settled = await _play(plan, directories, fleet, stages)
             with stages.stage("ending"):
                 await fleet.end(bootstrap)
@@ -66,7 +66,7 @@ async def _play(plan: DemoPlan, directories: RunDirectories, fleet: Fleet, stage
     async with AsyncExitStack() as stack:
         for name in fleet.peers:
             controls[name] = await stack.enter_async_context(Controls(name, directories.peers / name))
-        formed = await form(plan, fleet, controls, stages)
+        formed = await form(plan.clusters, fleet, controls, stages, plan.patience_s)
         first_us = _wall_us()
         traffic = DemoTraffic(plan, fleet, controls, stages, rng)
         parts = assign_parts(formed.standings, plan, rng)

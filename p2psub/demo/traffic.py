@@ -13,11 +13,11 @@ from p2psub.api.values import values_from_json
 from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.demo.fleet import Fleet
 from p2psub.demo.market import draw_event, draw_filters
-from p2psub.demo.overview import Overview, look
+from p2psub.demo.overview import Overview, wait_settled
 from p2psub.demo.parts import Parts
 from p2psub.demo.plan import DemoPlan
 from p2psub.demo.report import Killed
-from p2psub.demo.stages import LOOK_EVERY_S, Stages, patient
+from p2psub.demo.stages import Stages, patient
 from p2psub.demo.tally import DeliveryTally
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Draft
@@ -116,12 +116,7 @@ class DemoTraffic:
         """Return how the overlay is when everything has arrived and is settled, or patience has ended."""
         plan, tally = self._plan, self.tally
         with self._stages.stage("settling"):
-            overview = await look(self._controls)
-            with trio.move_on_after(plan.patience_s):
-                while tally.missing or not (overview.is_idle and overview.is_formed(plan.clusters)):
-                    await trio.sleep(LOOK_EVERY_S)
-                    overview = await look(self._controls)
-        return overview
+            return await wait_settled(self._controls, plan.clusters, lambda: tally.missing == 0, plan.patience_s)
 
 
 def _says_stable(line: StreamLine) -> bool:

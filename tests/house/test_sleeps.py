@@ -15,7 +15,7 @@ SLEEPS = {
     "p2psub/analysis/standalone.py": "a Spark master is another program, and tells nobody that it listens",
     "p2psub/bench/promised.py": "whether all has come is known by several peers, which answer and do not call",
     "p2psub/demo/formation.py": "whether an overlay has formed is known by its peers, which answer and do not call",
-    "p2psub/demo/traffic.py": "whether they are idle, too",
+    "p2psub/demo/overview.py": "whether they are idle, too",
     "p2psub/runtime/host.py": "the machine is measured once a minute: for the time itself",
     "p2psub/runtime/node_identity.py": "a certificate is renewed once a day, and sooner again after a failure",
     "p2psub/runtime/link.py": "a peer that sends too much is read later: for the time itself",

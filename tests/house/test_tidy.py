@@ -30,7 +30,7 @@ TOP_LEVEL = {
 }
 GRAB_BAGS = {"utils.py", "helpers.py", "common.py", "misc.py"}
 LINES_MAX = 400
-NOT_CORES = {"api", "cli", "runtime", "console", "demo", "bench", "traces", "web", "analysis"}
+NOT_CORES = {"api", "cli", "runtime", "console", "demo", "soak", "bench", "traces", "web", "analysis"}
 
 PACKAGES = [
     path for package in ("p2psub", "bootstrap", "sims", "tests") for path in sorted((ROOT / package).rglob("*.py"))

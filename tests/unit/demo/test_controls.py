@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from p2psub.api.schemas import PublishRequest, StreamLine, SubscribeRequest
+from p2psub.api.problems import Problem
+from p2psub.api.schemas import PublishRequest, PublishResponse, StreamLine, SubscribeRequest
 from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.runtime.control.server import serve_control
@@ -47,6 +48,18 @@ async def test_a_subscription_gives_its_verdict_and_then_what_is_published(tmp_p
     assert first.verdict.status is VerdictStatus.ACCEPTED
     assert second.event is not None
     assert (second.event.id, second.event.attributes) == (outcome.event, {"price": 5})
+
+
+async def test_many_events_are_answered_one_by_one(tmp_path: Path) -> None:
+    """In their order; one that is refused does not stop the others."""
+    requests = [PublishRequest(topic=topic) for topic in ("quotes", "secret", "quotes")]
+    async with served(tmp_path) as peer:
+        first, refused, last = await peer.publish_many(requests)
+    assert isinstance(first, PublishResponse)
+    assert isinstance(refused, Problem)
+    assert isinstance(last, PublishResponse)
+    assert first.event != last.event
+    assert "secret" in refused.message
 
 
 async def test_a_refusal_is_told_with_the_name_of_the_peer(tmp_path: Path) -> None:

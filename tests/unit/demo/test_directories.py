@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from p2psub.demo.directories import RunDirectories
+from p2psub.demo.directories import RunDirectories, trace_bytes_below
 from p2psub.errors import ConfigError
 
 
@@ -37,6 +37,16 @@ def test_nothing_is_left_of_an_interrupted_run(tmp_path: Path) -> None:
 def test_a_run_takes_no_directory_that_is_in_use(tmp_path: Path) -> None:
     """Whatever is in there is not ours to remove."""
     (tmp_path / "letter").touch()
-    with pytest.raises(ConfigError, match="not empty"):
-        RunDirectories.make(tmp_path)
+    with pytest.raises(ConfigError, match=r"state: .* is not empty"):
+        RunDirectories.make(tmp_path, "soak", "state")
     assert (tmp_path / "letter").exists()
+
+
+def test_traces_are_measured_wherever_they_lie(tmp_path: Path) -> None:
+    """Those of all peers, and nothing else."""
+    directories = inhabited(tmp_path)
+    (directories.peers / "peer-00" / "traces" / "a.ndjson").write_bytes(bytes(100))
+    (directories.peers / "peer-00" / "key").write_bytes(bytes(9))
+    (directories.peers / "peer-01" / "traces").mkdir(parents=True)
+    (directories.peers / "peer-01" / "traces" / "b.ndjson").write_bytes(bytes(11))
+    assert trace_bytes_below(directories.peers) == 111

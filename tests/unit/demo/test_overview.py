@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
+import trio
+import trio.testing
 
 from p2psub.api.pages import ClusterPage, CubePage, QueuesPage, RingPage, StatusPage
-from p2psub.demo.overview import Overview
+from p2psub.demo.controls import Controls
+from p2psub.demo.overview import Overview, wait_settled
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId
 from p2psub.model.status import Role
@@ -83,3 +87,38 @@ def test_whoever_owes_an_event_is_not_idle() -> None:
     for owing in ({"outbox": 1}, {"undischarged": 1}):
         queues = msgspec.structs.replace(NOTHING, **owing)
         assert not Overview(pages(one_member=page("one", Role.MEMBER, queues=queues))).is_idle
+
+
+class PaperControls(Controls):
+    """A peer that says one thing after the other, and then the last for good."""
+
+    def __init__(self, *said: StatusPage) -> None:
+        self._said = list(said)
+
+    async def status(self) -> StatusPage:
+        return self._said.pop(0) if len(self._said) > 1 else self._said[0]
+
+
+def controls(*said: StatusPage) -> dict[str, PaperControls]:
+    """Two clusters of two, of which one member says this."""
+    return {name: PaperControls(page) for name, page in pages().items()} | {"one-member": PaperControls(*said)}
+
+
+OWING = page("one", Role.MEMBER, queues=msgspec.structs.replace(NOTHING, outbox=1))
+
+
+async def test_a_run_waits_until_all_has_arrived_and_no_peer_owes_anything(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Both: what has arrived may still be owed, and the other way round."""
+    arrived = iter([False, False, False, True])
+    overview = await wait_settled(controls(OWING, OWING, page("one", Role.MEMBER)), 2, lambda: next(arrived), 60)
+    assert overview.is_settled(2)
+    assert next(arrived, None) is None
+
+
+async def test_a_run_does_not_wait_forever(autojump_clock: trio.testing.MockClock) -> None:
+    """When patience ends, the overlay is what it is."""
+    overview = await wait_settled(controls(OWING), 2, lambda: True, 60)
+    assert not overview.is_settled(2)
+    assert trio.current_time() == pytest.approx(60, abs=1)

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from p2psub.demo.leash import leashed
-from p2psub.demo.process import DemoProcess, ProcessEnded
+from p2psub.demo.process import FleetProcess, ProcessEnded
 
 SAYS = 'echo \'{"address": "a", "ready": false, "stage": "joining", "missing": "luck"}\'; '
 
@@ -21,9 +21,9 @@ def group() -> Iterator[int]:
         yield number
 
 
-def shell(program: str, log: Path, group: int) -> DemoProcess:
+def shell(program: str, log: Path, group: int) -> FleetProcess:
     """A process that is a shell with this program."""
-    return DemoProcess("p", ["/bin/sh", "-c", program], log, group)
+    return FleetProcess("p", ["/bin/sh", "-c", program], log, group)
 
 
 async def test_its_last_word_is_known(tmp_path: Path, group: int) -> None:
@@ -50,8 +50,8 @@ async def test_readiness_is_noticed_when_it_is_said(tmp_path: Path, group: int) 
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("end", [DemoProcess.kill, DemoProcess.terminate])
-async def test_whoever_is_told_to_end_may(tmp_path: Path, group: int, end: Callable[[DemoProcess], None]) -> None:
+@pytest.mark.parametrize("end", [FleetProcess.kill, FleetProcess.terminate])
+async def test_whoever_is_told_to_end_may(tmp_path: Path, group: int, end: Callable[[FleetProcess], None]) -> None:
     """The run goes on without it."""
     process = shell("exec sleep 600", tmp_path / "log", group)
     async with trio.open_nursery() as nursery:
@@ -65,3 +65,22 @@ async def test_whoever_ends_by_itself_ends_the_run(tmp_path: Path, group: int) -
     process = shell(SAYS + "echo ouch >&2; exit 7", tmp_path / "log", group)
     with pytest.raises(ProcessEnded, match=r"(?s)p ended with 7.*ouch"):
         await process.run()
+
+
+async def test_a_process_that_is_started_again_goes_on_in_its_log(tmp_path: Path, group: int) -> None:
+    """What the one said that was killed is still there."""
+    for word in ("first", "second"):
+        with pytest.raises(ProcessEnded, match=word):
+            await shell(f"echo {word} >&2; exit 7", tmp_path / "log", group).run()
+    assert (tmp_path / "log").read_text(encoding="utf-8") == "first\nsecond\n"
+
+
+async def test_its_memory_is_known_while_it_lives(tmp_path: Path, group: int) -> None:
+    """Before and after it has none."""
+    process = shell("exec sleep 600", tmp_path / "log", group)
+    assert process.rss_bytes == 0
+    async with trio.open_nursery() as nursery:
+        await nursery.start(process.run)
+        assert process.rss_bytes > 0
+        process.kill()
+    assert process.rss_bytes == 0
