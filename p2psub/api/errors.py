@@ -54,6 +54,7 @@ _PUBLISH_AGAIN = "publish it again; if that does not help, see the log"
 ADVICE: Final[Mapping[Reason, str]] = {
     Reason.OUTBOX_FULL: "wait until earlier events are acknowledged, then publish it again",
     Reason.ABOVE_RATE: "publish more slowly, or advertise a higher rate",
+    Reason.DISK_FULL: "the disk of the topic's owner is full: free some space there, then publish again",
     Reason.OLDER_THAN_TTL: "no owner answered in time; it may have been delivered, so ask its subscribers first",
     Reason.NO_PROMISE: _PUBLISH_AGAIN,
     Reason.NOT_AUTHORIZED: "enrol with a join token that has the right to publish it",

@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from p2psub.matching.like import Like
-from p2psub.model.content import TOPIC, Event, Filter, Moment, Operator, Predicate, Value
+from p2psub.model.content import TOPIC, Draft, Event, Filter, Moment, Operator, Predicate, Value
 
 Test = tuple[str, frozenset[type], Callable[[Any, Any], Any], Value | Like]
 """A compiled predicate: attribute, the types a value may have, the comparison, the constant or compiled pattern."""
@@ -162,7 +162,7 @@ def _kinds_of_members(members: frozenset[int | str]) -> frozenset[type]:
     return _TEXT if found == {str} else frozenset()
 
 
-def content_of(event: Event) -> dict[str, Value]:
+def content_of(event: Event | Draft) -> dict[str, Value]:
     """What the tests of a filter look at."""
     return {**event.attributes, TOPIC: event.topic}
 

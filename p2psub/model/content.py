@@ -11,7 +11,6 @@ import msgspec
 
 from p2psub.model.ids import ClusterId, EventId, Key, Natural, SubscriptionId, key_of_shard, key_of_topic
 from p2psub.model.instants import Micros
-from p2psub.model.seals import Seal
 
 
 class Moment(msgspec.Struct, frozen=True, order=True):
@@ -125,10 +124,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True):
-    """A published event. `retain_us` is its retention class: 0 keeps nothing once it is discharged (QoS 3.1).
-
-    The seal shows that it is its publisher's; one that travels with others of its batch is sealed with them.
-    """
+    """A published event. `retain_us` is its retention class: 0 keeps nothing once it is discharged (QoS 3.1)."""
 
     id: EventId
     topic: Annotated[str, msgspec.Meta(max_length=TOPIC_BYTES_MAX)]
@@ -136,7 +132,6 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     body: bytes = b""
     retain_us: int = 0
     guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
-    seal: Seal | None = None
 
     @property
     def key(self) -> Key:
@@ -145,7 +140,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     @property
     def weight(self) -> int:
         """Roughly its bytes on a link."""
-        return (64 if self.seal is None else 640) + len(self.body)
+        return 72 + len(self.topic) + 24 * len(self.attributes) + len(self.body)
 
 
 class DeclarationState(enum.StrEnum):
@@ -192,20 +187,13 @@ AGE_US_MAX = 1 << 52
 """A century and more: whatever an age is added to stays far below what a message can say."""
 
 
-class Timed(msgspec.Struct, frozen=True, array_like=True):
-    """An event on its way, with the age that each hop advances: no clock but the hop's own is consulted."""
+Age = Annotated[Micros, msgspec.Meta(ge=0, le=AGE_US_MAX)]
+"""How long ago events were published, as each hop advances it: no clock but the hop's own is consulted."""
 
-    event: Event
-    age_us: Annotated[Micros, msgspec.Meta(ge=0, le=AGE_US_MAX)]
 
-    @property
-    def weight(self) -> int:
-        """Roughly its bytes on a link."""
-        return self.event.weight
-
-    def aged(self, by_us: int) -> Timed:
-        """The same, so much later."""
-        return Timed(self.event, Micros(min(self.age_us + by_us, AGE_US_MAX)))
+def older(age_us: Micros, by_us: int) -> Micros:
+    """An age so much later."""
+    return Micros(min(age_us + by_us, AGE_US_MAX))
 
 
 def pinned_topics(wanted: Filter) -> tuple[str, ...]:

@@ -1,16 +1,16 @@
-"""What is told apart by its hash: the content of an event, and the matches of an owed event."""
+"""What is told apart by its hash: the content of an event, and the matches of events that are owed."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from p2psub.model.content import Event
-from p2psub.model.ids import EventId
+from p2psub.model.ids import SubscriptionId
 from p2psub.model.merkle import leaf_of
-from p2psub.model.messages.pubsub import Obligation, OwedEventId
 
 _in_order: Final = msgspec.msgpack.Encoder(order="deterministic")
 """Attributes in one order, whatever order they were given in."""
@@ -31,9 +31,12 @@ def content_hash(event: Event) -> bytes:
     return leaf_of(content_bytes(event))
 
 
-def owed_event_id(event: EventId, matches: tuple[Obligation, ...]) -> OwedEventId:
-    """Name an owed event; the order in which its matches were found does not matter."""
+def digest_of_matches(subscriptions: Iterable[SubscriptionId]) -> bytes:
+    """Name the subscriptions with which events were matched; the order in which they were found does not matter.
+
+    A filter never changes, so which of the events each of them wants need not be told apart.
+    """
     hasher = hashlib.blake2b(digest_size=8)
-    for match in sorted(match.subscription for match in matches):
-        hasher.update(msgspec.msgpack.encode(match))
-    return OwedEventId(event, hasher.digest())
+    for subscription in sorted(subscriptions):
+        hasher.update(msgspec.msgpack.encode(subscription))
+    return hasher.digest()

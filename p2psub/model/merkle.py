@@ -51,9 +51,9 @@ class Tree:
         return tuple(needed)
 
 
-def statement_of(root: bytes, size: int, parcel: int | None) -> bytes:
-    """What is signed: a promised event cannot be put into a parcel, nor a parcel be counted anew."""
-    return root + size.to_bytes(2, "big") + (b"" if parcel is None else parcel.to_bytes(8, "big"))
+def statement_of(root: bytes, size: int, parcel: int, is_promised: bool) -> bytes:
+    """What is signed: a parcel cannot be counted anew, nor a promise be made of what promised nothing."""
+    return root + size.to_bytes(2, "big") + parcel.to_bytes(8, "big") + (b"\x01" if is_promised else b"\x00")
 
 
 def leaf_of(content: bytes) -> Leaf:
@@ -65,21 +65,48 @@ def leaf_of(content: bytes) -> Leaf:
 
 def root_of(size: int, leaves: Mapping[int, bytes], proof: Sequence[bytes]) -> bytes | None:
     """The root over a batch of which these leaves, by place, are known; None if the proof is not exactly enough."""
+    if leaves and len(leaves) == size <= BATCH_MAX and not proof and all(0 <= place < size for place in leaves):
+        return _whole_root([leaves[place] for place in range(size)])
+    levels = _known_levels(size, leaves, proof)
+    return None if levels is None else levels[-1][0]
+
+
+def narrow_proof(
+    size: int, leaves: Mapping[int, bytes], proof: Sequence[bytes], places: Sequence[int]
+) -> tuple[Leaf, ...] | None:
+    """What a node needs that gets only the leaves at these places from us; None if our own proof is not enough."""
+    levels = _known_levels(size, leaves, proof)
+    if levels is None:
+        return None
+    needed: list[bytes] = []
+    known = set(places)
+    for level in levels[:-1]:
+        above = {place // _TOGETHER for place in known}
+        needed += [level[place] for place in _below(sorted(above), size) if place not in known]
+        known, size = above, _length_above(size)
+    return tuple(needed)
+
+
+def _known_levels(size: int, leaves: Mapping[int, bytes], proof: Sequence[bytes]) -> list[dict[int, bytes]] | None:
+    """All hashes that follow from these leaves and the proof, level by level; None if it is not exactly enough."""
     if not leaves or not all(0 <= place < size <= BATCH_MAX for place in leaves):
         return None
-    if len(leaves) == size and not proof:
-        return _whole_root([leaves[place] for place in range(size)])
-    known, needed = dict(leaves), list(reversed(proof))
+    levels, needed = [dict(leaves)], list(reversed(proof))
     while size > 1:
+        known = levels[-1]
         above = sorted({place // _TOGETHER for place in known})
         for place in _below(above, size):
             if place not in known:
                 if not needed:
                     return None
                 known[place] = needed.pop()
-        known = {place: _hash([known[one] for one in _below((place,), size)]) for place in above}
-        size = -(-size // _TOGETHER)
-    return None if needed else known[0]
+        levels.append({place: _hash([known[one] for one in _below((place,), size)]) for place in above})
+        size = _length_above(size)
+    return None if needed else levels
+
+
+def _length_above(size: int) -> int:
+    return -(-size // _TOGETHER)
 
 
 def _whole_root(level: list[bytes]) -> bytes:

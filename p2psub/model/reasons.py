@@ -17,17 +17,16 @@ class Reason(enum.StrEnum):
     UNSUBSCRIBED = "unsubscribed"
     CHANNEL_FULL = "channel_full"
     OLDER_THAN_TTL = "older_than_ttl"
-    NO_SUCH_EVENT = "no_such_event"
     # A drop of an event on its way
     NO_OWNER = "no_owner"
     NOT_OWNER = "not_owner"
     NO_SUPER_NODE = "no_super_node"
-    NOT_SUPER_NODE = "not_super_node"
     SHARD_UNREACHABLE = "shard_unreachable"
     # A refusal of an event or of a declaration
     OUTBOX_FULL = "outbox_full"
     ABOVE_RATE = "above_rate"
     NO_PROMISE = "no_promise"
+    DISK_FULL = "disk_full"
     NOT_AUTHORIZED = "not_authorized"
     FOREIGN_EVENT = "foreign_event"
     BAD_SIGNATURE = "bad_signature"
@@ -69,6 +68,7 @@ REFUSALS: Final = (
     Reason.OLDER_THAN_TTL,
     Reason.ABOVE_RATE,
     Reason.NO_PROMISE,
+    Reason.DISK_FULL,
     Reason.NOT_AUTHORIZED,
     Reason.FOREIGN_EVENT,
     Reason.BAD_SIGNATURE,

@@ -1,4 +1,4 @@
-"""Seals: one signature for a batch of events, which each of them carries when it travels alone (see `merkle`)."""
+"""The signature over a batch of events, which leads to each of them (see `merkle`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Annotated
 
 import msgspec
 
-from p2psub.model.ids import Natural
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 
 BATCH_MAX = 256
@@ -24,14 +23,3 @@ class Signature(msgspec.Struct, frozen=True, array_like=True):
 
     value: Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES)]
     certificate: Annotated[bytes, msgspec.Meta(max_length=CERTIFICATE_BYTES_MAX)]
-
-
-class Seal(msgspec.Struct, frozen=True, array_like=True):
-    """Shows that an event, the one at `place` of `size`, is what its publisher signed, in a parcel or alone."""
-
-    signature: Signature
-    size: int
-    place: int
-    proof: tuple[Leaf, ...]
-    parcel: Natural | None = None
-    """The number of the parcel it was taken from; none if it is promised."""

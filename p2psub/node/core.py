@@ -46,7 +46,6 @@ from p2psub.node.cores import assemble
 from p2psub.node.roles import Roles
 from p2psub.node.security_context import SecurityContext
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
-from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
 from p2psub.super_node.change_set import CHANGE_NAMESPACE
 from p2psub.super_node.term import Term
 
@@ -79,7 +78,8 @@ class NodeCore:
     ) -> None:
         self._config = config
         self._disk: Disk | None = disk
-        self._step = Step(me, incarnation, rng, wall_offset_us, 0 if packs is None else packs.last)
+        self._packs = packs or StoredPacks()
+        self._step = Step(me, incarnation, rng, wall_offset_us, self._packs.last)
         source = contacts[0] if contacts and security is not None else None
         self._cores = assemble(self._step, config, policy or AdmitAll(), security or SecurityContext(), source)
         self._roles = Roles(self._cores, contacts, cluster, score)
@@ -130,7 +130,9 @@ class NodeCore:
             pubsub.NotOwner: publisher.on_not_owner,
             pubsub.StoreCopy: owner.on_store_copy,
             pubsub.CopyStored: owner.on_copy_stored,
-            pubsub.Discharged: owner.owed_events.on_discharged,
+            pubsub.CopyRefused: owner.owed_parcels.on_copy_refused,
+            pubsub.CopyLost: owner.owed_parcels.on_copy_lost,
+            pubsub.Discharged: owner.owed_parcels.on_discharged,
             pubsub.MatchRequest: owner.matchmaker.on_match_request,
             pubsub.MatchResponse: owner.on_match_response,
             pubsub.Route: self._in_term(lambda term: term.routing.on_route),
@@ -139,7 +141,6 @@ class NodeCore:
             pubsub.Delivered: self._on_delivered,
             pubsub.ParcelToOwner: owner.parcels.on_parcel_to_owner,
             pubsub.ParcelToShard: owner.parcels.on_parcel_to_shard,
-            pubsub.ParcelToSubscriber: cores.subscriber.on_parcel_to_subscriber,
             pubsub.ShardRequest: owner.shards.on_shard_request,
             pubsub.ShardEmpty: owner.shards.on_shard_empty,
             DenyOffer: cores.denials.on_offer,
@@ -169,7 +170,7 @@ class NodeCore:
             cores.cold_start.table = cast("Table | None", membership.get(("table",)))
         cores.ring.remember(*cast("tuple[Contact, ...]", membership.get(("contacts",), ())))
         cores.changes.recover(cast("Any", disk.get(CHANGE_NAMESPACE, {})).values())
-        cores.owner.recover(cast("Any", disk.get(OWED_EVENT_NAMESPACE, {})).values())
+        cores.owner.recover(self._packs.heads)
 
     # The step
 
@@ -187,7 +188,7 @@ class NodeCore:
         step.now = now
         if self._disk is not None:
             self._recover(self._disk)
-            self._disk = None
+            self._disk, self._packs = None, StoredPacks()
             step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:

@@ -112,6 +112,7 @@ def assemble(
     owner = Owner(
         step,
         config.pubsub,
+        config.tick_us,
         arc_lease,
         election,
         config.ring.successors + 1,
@@ -141,7 +142,7 @@ def assemble(
         owner=owner,
         declarations=declarations,
         publisher=publisher,
-        subscriber=Subscriber(step, config.pubsub, election, declarations, sealer, sampler),
+        subscriber=Subscriber(step, config.pubsub, declarations, sealer, sampler),
         sampler=sampler,
         denials=Denials(step, security.is_signed, security.denials, source, ring.remembered.values),
     )

@@ -19,7 +19,6 @@ from p2psub.model.content import DeclarationState, Event, Subscription, keys_of
 from p2psub.model.ids import ClusterId, Contact, Key, NodeId, SubscriptionId, key_of_shard
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import ChangeStored, IndexStored, IndexTransfer, StoreChange
-from p2psub.model.messages.pubsub import Obligation
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -107,14 +106,6 @@ class MatchIndex:
         self.started_until_us = Micros(0)
         self.is_lacking = False
         """Whether a table came into force for which we hold no index, and none has arrived since."""
-
-    def match(self, key: Key, event: Event) -> list[Obligation]:
-        """The active subscriptions under `key` that want the event."""
-        matcher = self._index.matchers.get(key)
-        if matcher is None:
-            return []
-        records = self._index.records
-        return [Obligation(id_, records[id_].cluster) for id_ in matcher.match(event)]
 
     def match_many(self, key: Key, events: Sequence[Event], indexes: list[int], wanted: Wanted) -> None:
         """Add to `wanted` which subscriptions under `key` want which of the events at these indexes."""

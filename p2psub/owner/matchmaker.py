@@ -1,6 +1,6 @@
-"""The owner of a topic gathers the matches of an event: from its own index, and from the wildcard shards' owners.
+"""The owner of topics gathers the matches of events: from its own index, and from the wildcard shards' owners.
 
-An event is stored only with its matches, so it is never matched again: what is owed travels with the event.
+Events are stored only with their matches, so they are never matched again: what is owed travels with them.
 """
 
 from __future__ import annotations
@@ -8,34 +8,45 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from p2psub.config import PubSubConfig
+from p2psub.matching.matcher import Wanted
 from p2psub.model.changes import Vector
-from p2psub.model.content import Timed
-from p2psub.model.ids import Contact, EventId
+from p2psub.model.content import Event
+from p2psub.model.ids import ClusterId, Contact, Key, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
+from p2psub.model.parcels import Parcel, ParcelId, all_places, bitmap_within, from_bitmap, places_at, places_in
 from p2psub.model.step import Step
 from p2psub.model.vectors import lowest_common
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.empty_shards import EmptyShards
 from p2psub.owner.match_index import MatchIndex
+from p2psub.parcels.shipment import by_topic, places_of_indexes
 
 
 @dataclass(slots=True)
 class Gathering:
-    """An event whose matches are not all in yet."""
+    """Events of a parcel whose matches are not all in yet."""
 
-    timed: Timed
+    number: int
+    parcel: Parcel
+    keys: tuple[Key, ...]
     publisher: Contact
+    age_us: Micros
     started_us: Micros
     asked_tick: int
     shards: dict[int, None]
-    matches: dict[Obligation, None] = field(default_factory=dict)
+    matches: dict[SubscriptionId, tuple[ClusterId, int]] = field(default_factory=dict)
+    """The places of the events that a subscription wants."""
     claims: list[Vector] = field(default_factory=list)
 
     def vector(self) -> Vector:
         """The changes that every index asked is known to hold."""
         return lowest_common(self.claims)
+
+    def add(self, subscription: SubscriptionId, cluster: ClusterId, places: int) -> None:
+        known = self.matches.get(subscription)
+        self.matches[subscription] = (cluster, places if known is None else places | known[1])
 
 
 class Matchmaker:
@@ -56,62 +67,101 @@ class Matchmaker:
         self._election = election
         self._match_index = match_index
         self._shards = shards
-        self._gathering: dict[EventId, Gathering] = {}
+        self._number = 0
+        self._gathering: dict[int, Gathering] = {}
+        self._places: dict[ParcelId, int] = {}
 
-    def __contains__(self, event: EventId) -> bool:
-        return event in self._gathering
+    def places_of(self, parcel: ParcelId) -> int:
+        """The events of a parcel whose matches are being gathered."""
+        return self._places.get(parcel, 0)
 
-    def gather(self, timed: Timed, publisher: Contact) -> Gathering | None:
-        """Find the subscriptions that want the event; returns the matches if they are all in at once."""
-        event = timed.event
+    def gather(self, parcel: Parcel, age_us: Micros, publisher: Contact) -> Gathering | None:
+        """Find the subscriptions that want the events; returns the matches if they are all in at once."""
+        topics, events = by_topic(parcel.events), parcel.events
+        keys = tuple([events[indexes[0]].key for indexes in topics.values()])
         shards = {shard: None for shard in range(self._config.shards) if not self._shards.has(shard)}
-        gathering = Gathering(timed, publisher, self._step.now, self._step.tick, shards)
-        self._gathering[event.id] = gathering
+        self._number += 1
+        now, tick = self._step.now, self._step.tick
+        gathering = Gathering(self._number, parcel, keys, publisher, age_us, now, tick, shards)
+        self._gathering[self._number] = gathering
+        self._places[parcel.id] = self.places_of(parcel.id) | parcel.places
         gathering.claims.append(self._arc_lease.claims)
-        gathering.matches.update(dict.fromkeys(self._match_index.match(event.key, event)))
+        wanted = Wanted()
+        for key, indexes in zip(keys, topics.values(), strict=True):
+            self._match_index.match_many(key, events, indexes, wanted)
+        self._add(gathering, wanted)
         for shard in list(shards):
             self._ask(gathering, shard)
         return self._finished(gathering)
 
+    def _add(self, gathering: Gathering, wanted: Wanted) -> None:
+        for id_, indexes in wanted.items():
+            gathering.add(id_, self._match_index.cluster_of(id_), places_of_indexes(indexes, gathering.parcel))
+
     def _ask(self, gathering: Gathering, shard: int) -> None:
-        key, event = self._match_index.shard_key(shard), gathering.timed.event
+        key, events = self._match_index.shard_key(shard), gathering.parcel.events
         owner, cluster = self._arc_lease.owner_of(key), self._election.cluster
         if self._arc_lease.serves(key):
-            self._take(gathering, shard, self._match_index.match(key, event), self._arc_lease.claims)
+            wanted = Wanted()
+            self._match_index.match_many(key, events, list(range(len(events))), wanted)
+            self._add(gathering, wanted)
+            self._close_shard(gathering, shard, self._arc_lease.claims)
         elif owner is not None and cluster is not None:
-            self._step.send(owner, MatchRequest(cluster, shard, event))
+            request = MatchRequest(cluster, shard, gathering.number, tuple([_without_body(e) for e in events]))
+            self._step.send(owner, request)
 
-    def _take(self, gathering: Gathering, shard: int, matches: list[Obligation], claims: Vector) -> None:
+    def _close_shard(self, gathering: Gathering, shard: int, claims: Vector) -> None:
         gathering.shards.pop(shard, None)
-        gathering.matches.update(dict.fromkeys(matches))
         gathering.claims.append(claims)
 
     def _finished(self, gathering: Gathering) -> Gathering | None:
         """It is over when no shard is left to ask."""
-        return None if gathering.shards else self._gathering.pop(gathering.timed.event.id, None)
+        if gathering.shards or gathering.number not in self._gathering:
+            return None
+        self._forget(gathering)
+        return gathering
+
+    def _forget(self, gathering: Gathering) -> None:
+        del self._gathering[gathering.number]
+        parcel = gathering.parcel
+        left = self._places[parcel.id] & ~parcel.places
+        if left:
+            self._places[parcel.id] = left
+        else:
+            del self._places[parcel.id]
 
     def on_match_request(self, peer: Contact, request: MatchRequest) -> None:
         """Answer for a wildcard shard, if it is ours; an owner that hears nothing asks again."""
         if not 0 <= request.shard < self._config.shards:
             return
-        key = self._match_index.shard_key(request.shard)
+        key, events = self._match_index.shard_key(request.shard), request.events
         if request.cluster != self._election.cluster or not self._arc_lease.serves(key):
             return
-        matches = tuple(self._match_index.match(key, request.event))
-        is_empty = not matches and self._match_index.lease_empty(request.shard)
-        self._step.send(
-            peer,
-            MatchResponse(request.cluster, request.shard, request.event.id, matches, self._arc_lease.claims, is_empty),
+        wanted, whole = Wanted(), all_places(len(events))
+        self._match_index.match_many(key, events, list(range(len(events))), wanted)
+        cluster_of = self._match_index.cluster_of
+        matches = tuple(
+            [Obligation(id_, cluster_of(id_), bitmap_within(places_at(i), whole)) for id_, i in wanted.items()]
         )
+        is_empty = not matches and self._match_index.lease_empty(request.shard)
+        response = MatchResponse(
+            request.cluster, request.shard, request.number, matches, self._arc_lease.claims, is_empty
+        )
+        self._step.send(peer, response)
 
     def on_match_response(self, peer: Contact, response: MatchResponse) -> Gathering | None:
         """Take a shard's matches; returns all of them if they were the last."""
-        gathering = self._gathering.get(response.event)
+        gathering = self._gathering.get(response.number)
         if gathering is None or response.shard not in gathering.shards:
             return None
         if response.empty:
             self._shards.lease(peer, response.shard, gathering.started_us)
-        self._take(gathering, response.shard, list(response.matches), response.vector)
+        whole, parcel = all_places(len(gathering.parcel.events)), gathering.parcel
+        for match in response.matches:
+            places = places_of_indexes(places_in(from_bitmap(match.bitmap, whole)), parcel)
+            if places:
+                gathering.add(match.subscription, match.cluster, places)
+        self._close_shard(gathering, response.shard, response.vector)
         return self._finished(gathering)
 
     def ask_again(self, gathering: Gathering) -> Gathering | None:
@@ -123,7 +173,11 @@ class Matchmaker:
 
     def tick(self) -> list[Gathering]:
         """Give up what is no longer ours: its publisher will find the new owner. Returns what must be asked again."""
-        lost = [id_ for id_, g in self._gathering.items() if not self._arc_lease.serves(g.timed.event.key)]
-        for id_ in lost:
-            del self._gathering[id_]
+        for gathering in list(self._gathering.values()):
+            if not all(self._arc_lease.serves(key) for key in gathering.keys):
+                self._forget(gathering)
         return [g for g in self._gathering.values() if self._step.tick - g.asked_tick >= 2]
+
+
+def _without_body(event: Event) -> Event:
+    return Event(event.id, event.topic, event.attributes, b"", 0, event.guarantee)

@@ -1,12 +1,13 @@
 """The owner of an arc: files the subscriptions of its keys, takes publishes, acknowledges copies, pays what is owed.
 
-An event is acknowledged when enough members hold it with everything it owes. From then on it is undischarged until
-every matched subscription has an outcome, whichever member is its owner by then.
+Events are acknowledged when enough members hold them with everything they owe. From then on they are undischarged until
+every matched subscription has an outcome, whichever member is their owner by then. What is owed to no subscription and
+kept for none is acknowledged at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -15,40 +16,45 @@ from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
-from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, Timed
-from p2psub.model.digests import owed_event_id
-from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.content import DeclarationState, Subscription, older
+from p2psub.model.digests import digest_of_matches
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import StoreChange
 from p2psub.model.messages.pubsub import (
     Acknowledge,
+    Acknowledged,
     CopyStored,
     Delivered,
     MatchResponse,
-    NotOwner,
     Obligation,
-    OwedEvent,
-    OwedEventId,
+    OutcomeOf,
+    OwedParcel,
+    OwedPlaces,
     Publish,
     Routed,
     StoreCopy,
-    StoredEvent,
 )
-from p2psub.model.outcomes import Outcome, PublishOutcome
+from p2psub.model.outcomes import Outcome
+from p2psub.model.parcels import ParcelId, bitmap_within, event_runs, from_bitmap, places_in, to_bitmap
 from p2psub.model.places import Table
-from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.dispatch import Dispatch
+from p2psub.owner.due_list import DueList
 from p2psub.owner.empty_shards import EmptyShards
+from p2psub.owner.held_parcel import HeldParcel
+from p2psub.owner.intake import Intake
 from p2psub.owner.match_index import MatchIndex
 from p2psub.owner.matchmaker import Gathering, Matchmaker
-from p2psub.owner.owed_events import HeldEvent, OwedEvents
+from p2psub.owner.owed_parcels import HeldPart, OwedParcels
 from p2psub.owner.parcel_sorter import ParcelSorter
+from p2psub.owner.retention import places_where
 from p2psub.owner.spool import Spool
 from p2psub.parcels.sealer import Sealer
+from p2psub.parcels.shipment import Shipment
 from p2psub.parcels.trace_sampler import TraceSampler
 
 _BACKOFF_MAX: Final = 5
@@ -71,6 +77,7 @@ class Owner:
         self,
         step: Step,
         config: PubSubConfig,
+        tick_us: Micros,
         arc_lease: ArcLease,
         election: Election,
         holders: int,
@@ -82,27 +89,32 @@ class Owner:
     ) -> None:
         self._step = step
         self._config = config
+        self._tick_us = tick_us
         self._arc_lease = arc_lease
-        self._permits = permits
-        self._sealer = sealer
         self._spool = Spool(step.me.id, step.incarnation, config.spool_bytes_max)
         self._dispatch = Dispatch(step, election, contact_of, self._spool)
+        self._payments: DueList[HeldParcel] = DueList()
         self.match_index = MatchIndex(step, config, arc_lease, election, policy)
         self.shards = EmptyShards(step, config, arc_lease, election, self.match_index)
         self.matchmaker = Matchmaker(step, config, arc_lease, election, self.match_index, self.shards)
-        self.owed_events = OwedEvents(step, config, arc_lease, election, holders)
+        self.owed_parcels = OwedParcels(step, config, arc_lease, election, holders)
+        self._intake = Intake(step, arc_lease, permits, sealer, self.matchmaker, self.owed_parcels)
         self.parcels = ParcelSorter(
             step, config, arc_lease, election, permits, self.match_index, self.shards, self._dispatch, sampler
         )
 
-    def recover(self, stored: Iterable[StoredEvent]) -> None:
+    def recover(self, heads: Mapping[int, object]) -> None:
         """Begin where our last incarnation ended: with what was durable."""
-        self.owed_events.recover(stored)
+        self.owed_parcels.recover(heads)
         self.match_index.start()
 
     def status(self) -> OwnerStatus:
-        held = self.owed_events.held
-        return OwnerStatus(len(held), tuple(dict.fromkeys(owed_event.event for owed_event in held)))
+        events = [
+            EventId(held.first.node, held.first.incarnation, held.first.sequence + place)
+            for held in self.owed_parcels.log
+            for place in places_in(held.places)
+        ]
+        return OwnerStatus(self.owed_parcels.log.count, tuple(dict.fromkeys(events)))
 
     # Subscriptions
 
@@ -125,157 +137,185 @@ class Owner:
         """Owe a new subscription the retained events it matches (Hyper 3.1.1); returns how many."""
         if record.state is not DeclarationState.ACTIVE:
             return 0
-        events = self.owed_events.recent.wanted(lambda event: matches(record.filter, event), self._step.now)
+        count, digest = 0, digest_of_matches([record.id])
         owed = (Obligation(record.id, record.cluster),)
-        for event, age in events:
-            owed_event = OwedEvent(owed_event_id(event.id, owed), Timed(event, age), owed, 1, (), self._step.me)
-            if not self.owed_events.is_known(owed_event.id):
-                self.owed_events.replicate(self.hold(owed_event, Kind.COPY))
-        return len(events)
+        retained = self.owed_parcels.discharges.recent.wanted(
+            lambda event: matches(record.filter, event), self._step.now
+        )
+        for parcel, age in retained:
+            count += len(parcel.events)
+            owed_parcel = OwedParcel(digest, parcel, age, owed, ((1, b""),), (), self._step.me)
+            known = self.owed_parcels.places_known(owed_parcel.id, parcel.first, parcel.places)
+            if known != parcel.places:
+                for held in self.hold(owed_parcel, parcel.places & ~known, Kind.COPY):
+                    self.owed_parcels.replicate(held)
+        return count
 
     # Publish
 
     def on_publish(self, peer: Contact, publish: Publish) -> None:
-        event = publish.timed.event
-        refusal = self._refusal(peer, event)
-        if refusal is not None:
-            self._refuse(peer, event, refusal)
-            return
-        if not self._arc_lease.serves(event.key):
-            owner = self._arc_lease.owner_of(event.key)
-            hint = owner if owner is not None and owner.id != self._step.me.id else None
-            self._step.send(peer, NotOwner(event.id, hint))
-            return
-        held = next(iter(self.owed_events.all_of_event(event.id)), None)
-        outcome = self.owed_events.outcome_of(event.id)
-        if outcome is not None:
-            self._repeat(peer, event)
-            self._step.send(peer, Acknowledge(outcome))
-        elif held is not None:
-            self._repeat(peer, event)
-            held.is_asked = True
+        """Take what is ours and new; acknowledge again what is not new."""
+        fresh, again = self._intake.sort(peer, publish)
+        for held in again:
             self._acknowledge_if_copied(held, again=True)
-        elif self.owed_events.is_too_old(publish.timed):
-            self._refuse(peer, event, Reason.OLDER_THAN_TTL)
-        elif event.id not in self.matchmaker:
-            self._store_if_matched(self.matchmaker.gather(publish.timed, peer))
-
-    def _refuse(self, peer: Contact, event: Event, reason: Reason) -> None:
-        self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=reason)
-        self._step.send(peer, Acknowledge(PublishOutcome(event.id, refused=reason)))
-
-    def _refusal(self, peer: Contact, event: Event) -> Reason | None:
-        """Why an event is not taken from a peer: it must be its own, and of a topic that it may publish.
-
-        What its publisher did not sign no subscriber would take, so we do not promise it either.
-        """
-        if event.id.node != peer.id:
-            return Reason.FOREIGN_EVENT
-        if event.guarantee is not Guarantee.EFFECTIVELY_ONCE:
-            return Reason.NO_PROMISE
-        if not self._permits.of(peer.id).may_publish(event.topic):
-            return Reason.NOT_AUTHORIZED
-        return None if self._sealer.is_genuine(event) else Reason.BAD_SIGNATURE
-
-    def _repeat(self, peer: Contact, event: Event) -> None:
-        self._step.record(Kind.DUPLICATE, event=event.id, peer=peer.id, reason=Reason.PUBLISH_REPEATED)
+        if fresh:
+            part = publish.parcel.part(fresh)
+            self._store_if_matched(self.matchmaker.gather(part, publish.age_us, peer))
 
     def on_match_response(self, peer: Contact, said: MatchResponse) -> None:
         self._store_if_matched(self.matchmaker.on_match_response(peer, said))
 
     def _store_if_matched(self, gathering: Gathering | None) -> None:
-        """If all matches are in, store the event with what it owes."""
+        """If all matches are in, store the events that are owed or retained with what they owe."""
         if gathering is None:
             return
-        event = gathering.timed.event
-        age = Micros(gathering.timed.age_us + self._step.now - gathering.started_us)
-        owed = tuple(gathering.matches)
-        self._step.record(Kind.MATCH, event=event.id, matched=len(owed), guarantee=event.guarantee)
-        vector = gathering.vector()
-        owed_event = OwedEvent(
-            owed_event_id(event.id, owed), Timed(event, age), owed, len(owed), vector, gathering.publisher
-        )
-        held = self.hold(owed_event, Kind.STORE)
-        held.is_asked = True
-        self.owed_events.replicate(held)
+        parcel, vector = gathering.parcel, gathering.vector()
+        age = older(gathering.age_us, self._step.now - gathering.started_us)
+        by_count = _by_count(gathering)
+        for count, places in by_count.items():
+            for event, run in event_runs(parcel.first, places):
+                self._step.record(Kind.MATCH, event=event, run=run, matched=count, guarantee=parcel.guarantee)
+        unowed = by_count.pop(0, 0)
+        retained = places_where(parcel, unowed, lambda event: event.retain_us > 0) if unowed else 0
+        if retained:
+            by_count[0] = retained
+        kept = parcel.part(parcel.places & ~(unowed & ~retained)) if by_count else None
+        if kept is not None:
+            whole = kept.places
+            owed = [Obligation(id_, c, bitmap_within(p, whole)) for id_, (c, p) in gathering.matches.items()]
+            matched = tuple([(count, bitmap_within(places, whole)) for count, places in by_count.items()])
+            digest = digest_of_matches(gathering.matches)
+            self._own(OwedParcel(digest, kept, age, tuple(owed), matched, vector, gathering.publisher))
+        if unowed & ~retained:
+            self._acknowledge_unowed(gathering, unowed & ~retained)
+
+    def _own(self, owed_parcel: OwedParcel) -> None:
+        for held in self.hold(owed_parcel, owed_parcel.parcel.places, Kind.STORE):
+            held.asked_places = held.places
+            self.owed_parcels.replicate(held)
+
+    def _acknowledge_unowed(self, gathering: Gathering, places: int) -> None:
+        """No subscription wants these events, and none will get them later: nothing needs a copy."""
+        parcel = gathering.parcel
+        self.owed_parcels.record_store(parcel.first, places, 0, gathering.vector())
+        self.owed_parcels.discharges.conclude(parcel.first, places, 0, 0)
+        self._step.send(gathering.publisher, Acknowledge(parcel.id, (Acknowledged(to_bitmap(places), 0, 0),)))
 
     # Copies
 
-    def hold(self, owed_event: OwedEvent, kind: Kind) -> HeldEvent:
-        """Hold an owed event; as soon as it is durable it counts as a copy."""
-        held = self.owed_events.take(owed_event)
-        self._step.when_durable(lambda: self._stored(held, kind))
-        return held
+    def hold(self, owed_parcel: OwedParcel, places: int, kind: Kind) -> list[HeldParcel]:
+        """Hold events that are owed; as soon as they are durable they count as a copy."""
+        pieces = self.owed_parcels.take(owed_parcel, places)
+        self._step.when_durable(partial(self._stored, pieces, kind))
+        return pieces
 
-    def _stored(self, held: HeldEvent, kind: Kind) -> None:
-        self.owed_events.stored(held, kind)
-        self._copied(held)
+    def _stored(self, pieces: list[HeldParcel], kind: Kind) -> None:
+        for held in self.owed_parcels.log.in_packs_of(pieces):
+            self.owed_parcels.stored(held, kind)
+            held.due_tick = self._payments.put(self._step.tick + 1, held)
+            self._copied(held)
 
     def on_store_copy(self, peer: Contact, asked: StoreCopy) -> None:
         """Hold what another holder asks us to hold, and say so when it is durable."""
-        fresh, held_now = self.owed_events.on_store_copy(peer, asked)
-        for held in fresh:
-            self._step.when_durable(partial(self._stored, held, Kind.COPY))
+        fresh, held_now = self.owed_parcels.on_store_copy(peer, asked)
+        if fresh:
+            self._step.when_durable(partial(self._stored, fresh, Kind.COPY))
         if held_now:
             self._step.when_durable(partial(self._state_copies, peer, asked.cluster, held_now))
 
-    def _state_copies(self, peer: Contact, cluster: ClusterId, ids: list[OwedEventId]) -> None:
-        still = tuple(id_ for id_ in ids if id_ in self.owed_events.held)
+    def _state_copies(self, peer: Contact, cluster: ClusterId, held_now: list[OwedPlaces]) -> None:
+        still: list[OwedPlaces] = []
+        for id_, bitmap in held_now:
+            places = from_bitmap(bitmap, self.owed_parcels.log.places_held(id_))
+            if places:
+                still.append((id_, to_bitmap(places)))
         if still:
-            self._step.send(peer, CopyStored(cluster, still, self._arc_lease.version))
+            self._step.send(peer, CopyStored(cluster, tuple(still), self._arc_lease.version))
 
     def on_copy_stored(self, peer: Contact, stored: CopyStored) -> None:
-        for held in self.owed_events.on_copy_stored(peer, stored):
+        for held in self.owed_parcels.on_copy_stored(peer, stored):
             self._copied(held)
 
-    def _copied(self, held: HeldEvent) -> None:
+    def _copied(self, held: HeldParcel) -> None:
         """One more durable copy."""
         if not self._arc_lease.is_mine(held.key):
             return
         self._acknowledge_if_copied(held)
-        if not held.dispatches and self._has_copies(held):
+        is_due = not held.dispatches or held.due_tick <= self._step.tick
+        if is_due and self.owed_parcels.has_copies(held):
             self._tend(held)
 
-    def _has_copies(self, held: HeldEvent) -> bool:
-        copies = self._arc_lease.required_copies(self._config.copies)
-        return self._step.me.id in held.held_by and len(held.held_by) >= copies
-
-    def _acknowledge_if_copied(self, held: HeldEvent, again: bool = False) -> None:
-        if held.is_asked and (again or not held.is_acknowledged) and self._has_copies(held):
+    def _acknowledge_if_copied(self, held: HeldParcel, again: bool = False) -> None:
+        asked = held.asked_places
+        if asked and (again or not held.is_acknowledged) and self.owed_parcels.has_copies(held):
             held.is_acknowledged = True
-            self.owed_events.record_store(held)
-            self._step.send(held.owed_event.publisher, Acknowledge(held.outcome))
+            self.owed_parcels.record_owned(held)
+            self._step.send(held.publisher, Acknowledge(held.id.parcel, tuple(held.acknowledged(asked))))
 
     # Paying what is owed
 
-    def _pay(self, held: HeldEvent) -> None:
-        self.owed_events.record_store(held)
+    def _tend(self, held: HeldParcel) -> None:
+        """Pay what is due, if it is ours to pay and safe."""
+        if not held.is_held or not self._arc_lease.is_mine(held.key):
+            return
+        if not self.owed_parcels.has_copies(held):
+            held.due_tick = self._payments.put(self._step.tick + 1, held)
+        elif self._is_overdue(held):
+            places = held.places
+            outcomes = [OutcomeOf(id_, Outcome.UNREACHABLE, to_bitmap(places)) for id_ in held.owed]
+            self._settle_piece(held, outcomes)
+        else:
+            self._pay(held)
+
+    def _pay(self, held: HeldParcel) -> None:
+        self.owed_parcels.record_owned(held)
+        if not held.owed:
+            self.owed_parcels.discharge(held)
+            return
         held.dispatches += 1
         patience = self._config.redeliver_ticks * min(held.dispatches, _BACKOFF_MAX)
-        held.due_tick = self._step.tick + patience
-        if not held.owed:
-            self.owed_events.discharge(held)
-            return
-        timed = Timed(held.owed_event.timed.event, Micros(self._step.now - held.born_us))
-        self._dispatch.send(timed, list(held.owed.values()), through_super_node=held.dispatches > 1)
+        self._pay_at(held, self._step.tick + patience)
+        self.owed_parcels.with_parcels([held], self._send_what_is_owed)
+
+    def _send_what_is_owed(self, several: list[HeldPart]) -> None:
+        for held, parcel in several:
+            debts = [(id_, cluster, places) for id_, (cluster, places) in held.owed.items()]
+            self._dispatch.send(Shipment(parcel), held.age_us(self._step.now), debts, held.dispatches > 1)
+
+    def _pay_at(self, held: HeldParcel, tick: int) -> None:
+        """Pay again at that tick, or when it is time to give up."""
+        left_us = self._config.undelivered_ttl_us - held.age_us(self._step.now)
+        tick = min(tick, self._step.tick + max(0, left_us) // self._tick_us + 1)
+        held.due_tick = self._payments.put(tick, held)
+
+    def _is_overdue(self, held: HeldParcel) -> bool:
+        return held.age_us(self._step.now) > self._config.undelivered_ttl_us
 
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
         """A peer speaks for its own subscriptions alone."""
-        own = tuple(outcome for outcome in delivered.outcomes if outcome[0].node == peer.id)
-        self._settle(delivered.event, own)
+        own = [outcome for outcome in delivered.outcomes if outcome.subscription.node == peer.id]
+        self._settle(delivered.parcel, own)
 
     def on_routed(self, _: Contact, routed: Routed) -> None:
-        self._settle(routed.event, routed.outcomes)
+        self._settle(routed.parcel, routed.outcomes)
 
-    def _settle(self, event: EventId, outcomes: tuple[tuple[SubscriptionId, Outcome], ...]) -> None:
-        for held in self.owed_events.all_of_event(event):
-            for id_, outcome in outcomes:
-                if outcome is Outcome.DEFERRED:
-                    held.due_tick = min(held.due_tick, self._step.tick + self._config.retry_ticks)
-                elif held.settle(id_):
-                    self._step.record(Kind.OUTCOME, event=event, subscription=id_, outcome=outcome)
-            if not held.owed and self._arc_lease.is_mine(held.key) and self._has_copies(held):
-                self.owed_events.discharge(held)
+    def _settle(self, parcel: ParcelId, outcomes: Iterable[OutcomeOf]) -> None:
+        for held in list(self.owed_parcels.log.pieces_of(parcel)):
+            self._settle_piece(held, outcomes)
+
+    def _settle_piece(self, held: HeldParcel, outcomes: Iterable[OutcomeOf]) -> None:
+        for said in outcomes:
+            places = from_bitmap(said.bitmap, held.places)
+            if said.outcome is Outcome.DEFERRED:
+                if places and held.due_tick > self._step.tick + self._config.retry_ticks:
+                    self._pay_at(held, self._step.tick + self._config.retry_ticks)
+                continue
+            for event, run in held.runs(held.settle(said.subscription, places)):
+                self._step.record(
+                    Kind.OUTCOME, event=event, run=run, subscription=said.subscription, outcome=said.outcome
+                )
+        if not held.owed and self._arc_lease.is_mine(held.key) and self.owed_parcels.has_copies(held):
+            self.owed_parcels.discharge(held)
 
     # Time
 
@@ -285,24 +325,30 @@ class Owner:
         self.shards.tick()
         for gathering in self.matchmaker.tick():
             self._store_if_matched(self.matchmaker.ask_again(gathering))
-        self.owed_events.tick()
-        for held in [held for held in self.owed_events.held.values() if self._is_due(held)]:
-            if self._arc_lease.is_mine(held.key) and self._has_copies(held):
+        for held in self.owed_parcels.tick():
+            held.due_tick = self._payments.put(max(held.due_tick, self._step.tick), held)
+        for tick, held in self._payments.due(self._step.tick):
+            if held.due_tick == tick:
                 self._tend(held)
         if self._step.tick % _SPOOL_EVERY_TICKS == 0:
-            mine = [held for held in self.owed_events.held.values() if self._arc_lease.is_mine(held.key)]
-            for held, id_ in self._spool.overflow(mine):
-                self._settle(held.owed_event.id.event, ((id_, Outcome.SPOOL_FULL),))
+            mine = [held for held in self.owed_parcels.log if self._arc_lease.is_mine(held.key)]
+            for held, id_, places in self._spool.overflow(mine):
+                self._settle_piece(held, (OutcomeOf(id_, Outcome.SPOOL_FULL, to_bitmap(places)),))
 
-    def _is_due(self, held: HeldEvent) -> bool:
-        return held.due_tick <= self._step.tick or not held.owed or self._is_overdue(held)
 
-    def _is_overdue(self, held: HeldEvent) -> bool:
-        return self._step.now - held.born_us > self._config.undelivered_ttl_us
+def _by_count(gathering: Gathering) -> dict[int, int]:
+    """By the number of subscriptions that want an event, the places of such events.
 
-    def _tend(self, held: HeldEvent) -> None:
-        if self._is_overdue(held):
-            outcomes = tuple((id_, Outcome.UNREACHABLE) for id_ in held.owed)
-            self._settle(held.owed_event.id.event, outcomes)
-        else:
-            self._pay(held)
+    All places are counted at once: the counters stand upright, a plane of bits for each power of two.
+    """
+    planes: list[int] = []
+    for _, carry in gathering.matches.values():
+        for power, plane in enumerate(planes):
+            planes[power], carry = plane ^ carry, plane & carry  # noqa: PLW2901, as in a ripple-carry adder
+        if carry:
+            planes.append(carry)
+    by_count = {0: gathering.parcel.places}
+    for power, plane in enumerate(planes):
+        split = {count + (1 << power): places & plane for count, places in by_count.items() if places & plane}
+        by_count = {count: places & ~plane for count, places in by_count.items() if places & ~plane} | split
+    return by_count

@@ -6,16 +6,15 @@ Each hop is made once. An owner keeps no parcel; what it cannot pass on it says 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
 from p2psub.matching.matcher import Wanted
-from p2psub.model.batches import batches_of
-from p2psub.model.content import Event, Guarantee, Timed
-from p2psub.model.ids import Contact, NodeId, SubscriptionId
+from p2psub.model.content import Event, Guarantee
+from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Obligation, Parcel, ParcelToOwner, ParcelToShard
+from p2psub.model.messages.pubsub import ParcelToOwner, ParcelToShard
+from p2psub.model.parcels import Parcel
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.seals import Leaf
@@ -26,11 +25,8 @@ from p2psub.owner.dispatch import Dispatch
 from p2psub.owner.empty_shards import EmptyShards
 from p2psub.owner.match_index import MatchIndex
 from p2psub.parcels.replay_window import ReplayWindows
-from p2psub.parcels.shipment import Shipment, by_topic
+from p2psub.parcels.shipment import Shipment, by_topic, places_of_indexes
 from p2psub.parcels.trace_sampler import TraceSampler
-
-_WANTS_MAX: Final = 1 << 12
-"""Subscriptions of one peer that share a message."""
 
 
 class ParcelSorter:
@@ -65,7 +61,7 @@ class ParcelSorter:
         """Pass a publisher's own events on to the subscribers that want them."""
         shipment = Shipment(sent.parcel, sent.leaves)
         parcel, events = sent.parcel, sent.parcel.events
-        if parcel.places or not shipment.is_sound() or events[0].id.node != peer.id:
+        if parcel.bitmap or not self._is_ours_to_sort(shipment) or events[0].id.node != peer.id:
             self._drop(Reason.FOREIGN_EVENT, len(events), peer)
             return
         if not self._windows.is_new(parcel, peer, peer.id, None):
@@ -85,6 +81,9 @@ class ParcelSorter:
             self._record_matches(events, taken, wanted)
             self._hand_out(shipment, wanted)
 
+    def _is_ours_to_sort(self, shipment: Shipment) -> bool:
+        return shipment.is_sound() and shipment.parcel.guarantee is Guarantee.AT_MOST_ONCE
+
     def _try_shards(self, shipment: Shipment, taken: list[int], wanted: Wanted) -> None:
         """Subscriptions that want these events whatever their topic: match them here, or have them matched."""
         for shard in range(self._config.shards):
@@ -92,7 +91,8 @@ class ParcelSorter:
             if self._arc_lease.serves(key):
                 self._match_index.match_many(key, shipment.parcel.events, taken, wanted)
             elif not self._shards.has(shard):
-                self._send_to_shard(shard, shipment.part(taken), shipment.leaves)
+                part = shipment.part(places_of_indexes(taken, shipment.parcel))
+                self._send_to_shard(shard, part, shipment.leaves)
 
     def _send_to_shard(self, shard: int, parcel: Parcel, leaves: tuple[Leaf, ...]) -> None:
         owner, cluster = self._arc_lease.owner_of(self._match_index.shard_key(shard)), self._election.cluster
@@ -108,7 +108,7 @@ class ParcelSorter:
         """Pass events on to the subscribers that want them in a shard of ours."""
         shipment, shard = Shipment(sent.parcel, sent.leaves), sent.shard
         parcel, events = sent.parcel, sent.parcel.events
-        if not 0 <= shard < self._config.shards or not shipment.is_sound():
+        if not 0 <= shard < self._config.shards or not self._is_ours_to_sort(shipment):
             self._drop(Reason.FOREIGN_EVENT, len(events), peer)
             return
         key = self._match_index.shard_key(shard)
@@ -128,27 +128,9 @@ class ParcelSorter:
             self._step.record(Kind.MATCH, event=event.id, matched=count, guarantee=Guarantee.AT_MOST_ONCE)
 
     def _hand_out(self, shipment: Shipment, wanted: Wanted) -> None:
-        """One message to every peer of our cluster that wants some of it; what others want, by our super-node."""
-        by_peer: dict[NodeId, tuple[Contact, list[tuple[SubscriptionId, list[int]]]]] = {}
-        afar: dict[int, list[Obligation]] = {}
-        for id_, indexes in wanted.items():
-            cluster = self._match_index.cluster_of(id_)
-            contact = self._dispatch.contact_in(cluster, id_.node)
-            if contact is not None:
-                by_peer.setdefault(contact.id, (contact, []))[1].append((id_, indexes))
-                continue
-            for index in indexes:
-                afar.setdefault(index, []).append(Obligation(id_, cluster))
-        for contact, wants in by_peer.values():
-            for some in batches_of(wants, weight_of_want, _WANTS_MAX):
-                self._step.send(contact, shipment.delivery(some))
-        for index, owed in sorted(afar.items()):
-            self._dispatch.route(Timed(shipment.event(index), Micros(0)), owed)
+        cluster_of, parcel = self._match_index.cluster_of, shipment.parcel
+        debts = [(id_, cluster_of(id_), places_of_indexes(indexes, parcel)) for id_, indexes in wanted.items()]
+        self._dispatch.send(shipment, Micros(0), debts)
 
     def _drop(self, reason: Reason, count: int, peer: Contact | None = None) -> None:
         self._step.record(Kind.DROP, peer=None if peer is None else peer.id, reason=reason, count=count)
-
-
-def weight_of_want(want: tuple[SubscriptionId, list[int]]) -> int:
-    """Bytes on a link of which subscriptions want which events of a parcel, or a few more."""
-    return 64 + 3 * len(want[1])

@@ -7,7 +7,7 @@ from typing import Final
 
 from p2psub.model.ids import ClusterId, NodeId, SubscriptionId
 from p2psub.model.outcomes import Missed
-from p2psub.owner.owed_events import HeldEvent
+from p2psub.owner.held_parcel import HeldParcel
 
 _OVERHEAD_BYTES: Final = 256
 """What an event costs beside its body. A guess."""
@@ -22,21 +22,28 @@ class Spool:
         self._bytes_max = bytes_max
         self._missed: dict[SubscriptionId, int] = {}
 
-    def overflow(self, owed_events: Iterable[HeldEvent]) -> list[tuple[HeldEvent, SubscriptionId]]:
+    def overflow(self, owed: Iterable[HeldParcel]) -> list[tuple[HeldParcel, SubscriptionId, int]]:
         """What must be dropped, oldest first, so that no cluster's share exceeds the limit."""
-        by_age = sorted(owed_events, key=lambda held: held.born_us)
+        by_age = sorted(owed, key=lambda held: held.born_us)
         kept: dict[ClusterId, int] = {}
-        dropped: list[tuple[HeldEvent, SubscriptionId]] = []
+        dropped: list[tuple[HeldParcel, SubscriptionId, int]] = []
         for held in reversed(by_age):
-            size = _OVERHEAD_BYTES + len(held.owed_event.timed.event.body)
-            for cluster in dict.fromkeys(owed.cluster for owed in held.owed.values()):
-                kept[cluster] = kept.get(cluster, 0) + size
+            for cluster, bytes_ in self._shares(held).items():
+                kept[cluster] = kept.get(cluster, 0) + bytes_
                 if kept[cluster] > self._bytes_max:
-                    dropped += [(held, id_) for id_, owed in held.owed.items() if owed.cluster == cluster]
-        for _, id_ in dropped:
-            self._missed[id_] = self._missed.get(id_, 0) + 1
+                    dropped += [(held, id_, places) for id_, (where, places) in held.owed.items() if where == cluster]
+        for _, id_, places in dropped:
+            self._missed[id_] = self._missed.get(id_, 0) + places.bit_count()
         dropped.reverse()
         return dropped
+
+    def _shares(self, held: HeldParcel) -> dict[ClusterId, int]:
+        """The bytes that are kept for each cluster."""
+        owed: dict[ClusterId, int] = {}
+        for cluster, places in held.owed.values():
+            owed[cluster] = owed.get(cluster, 0) | places
+        size = _OVERHEAD_BYTES + held.body_bytes
+        return {cluster: places.bit_count() * size for cluster, places in owed.items()}
 
     def missed_by(self, subscriptions: Iterable[SubscriptionId]) -> tuple[Missed, ...]:
         """What these subscriptions must be told with their next event."""

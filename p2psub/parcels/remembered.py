@@ -8,12 +8,14 @@ where an entry of its own took hundreds. Time is cut into slices, and a slice is
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
 from pyroaring import BitMap
 
 from p2psub.model.ids import EventId, NodeId
 from p2psub.model.instants import Micros
+from p2psub.model.parcels import places_in, runs_of
 
 L = TypeVar("L")
 
@@ -37,7 +39,7 @@ class _Slice(Generic[L]):
 
 
 class Remembered(Generic[L]):
-    """Events under labels, each for the span at least."""
+    """Events under labels, each for the span at least. Events are named by the first of a row, and places in it."""
 
     __slots__ = ("_slice_us", "_slices", "_span_us")
 
@@ -46,33 +48,43 @@ class Remembered(Generic[L]):
         self._slice_us = max(1, span_us // _SLICES)
         self._slices: deque[_Slice[L]] = deque()
 
-    def note(self, event: EventId, label: L, now: Micros) -> None:
-        """Remember an event under a label from now on."""
+    def note(self, first: EventId, places: int, label: L, now: Micros) -> None:
+        """Remember events under a label from now on."""
         if not self._slices or now - self._slices[-1].began_us >= self._slice_us:
             self._slices.append(_Slice(now))
-        stream, number = _place_of(event)
-        labels = self._slices[-1].streams.setdefault(stream, {})
-        numbers = labels.get(label)
-        if numbers is None:
-            numbers = labels[label] = BitMap()
-        numbers.add(number)
+        for stream, number, some in _streams_of(first, places):
+            labels = self._slices[-1].streams.setdefault(stream, {})
+            numbers = labels.get(label)
+            if numbers is None:
+                numbers = labels[label] = BitMap()
+            for place, count in runs_of(some):
+                if count == 1:
+                    numbers.add(number + place)
+                else:
+                    numbers.add_range(number + place, number + place + count)
 
-    def has(self, event: EventId, label: L) -> bool:
-        """Whether the event is remembered under that label."""
-        stream, number = _place_of(event)
-        for one in self._slices:
-            labels = one.streams.get(stream)
-            if labels is not None:
-                numbers = labels.get(label)
-                if numbers is not None and number in numbers:
-                    return True
-        return False
+    def has(self, first: EventId, places: int, label: L) -> int:
+        """The places whose events are remembered under that label."""
+        found = 0
+        for stream, number, some in _streams_of(first, places):
+            for one in self._slices:
+                labels = one.streams.get(stream)
+                if labels is not None:
+                    numbers = labels.get(label)
+                    if numbers is not None:
+                        found |= _places_of(numbers, number, some)
+        return found
 
-    def labels_of(self, event: EventId) -> list[L]:
-        """All labels under which the event is remembered, the latest last."""
-        stream, number = _place_of(event)
-        found = [one.streams[stream].items() for one in self._slices if stream in one.streams]
-        return [label for labels in found for label, numbers in labels if number in numbers]
+    def labels_of(self, first: EventId, places: int) -> list[tuple[L, int]]:
+        """All labels under which some of the events are remembered, each with their places, the latest last."""
+        found: list[tuple[L, int]] = []
+        for stream, number, some in _streams_of(first, places):
+            for one in self._slices:
+                for label, numbers in one.streams.get(stream, {}).items():
+                    remembered = _places_of(numbers, number, some)
+                    if remembered:
+                        found.append((label, remembered))
+        return found
 
     def forget(self, now: Micros) -> None:
         """Let go of slices that are older than the span, to their last event."""
@@ -80,6 +92,28 @@ class Remembered(Generic[L]):
             self._slices.popleft()
 
 
-def _place_of(event: EventId) -> tuple[_Stream, int]:
-    number = event.sequence
-    return (event.node, event.incarnation, number >> _BITS), number & (1 << _BITS) - 1
+def _streams_of(first: EventId, places: int) -> Iterator[tuple[_Stream, int, int]]:
+    """The streams that the events belong to, the number of place 0 in each, which may be negative, and the places."""
+    node, incarnation, sequence = first
+    below = (1 << _BITS) - (sequence & (1 << _BITS) - 1)
+    upper = sequence >> _BITS
+    inside = places & (1 << below) - 1 if below < places.bit_length() else places
+    if inside:
+        yield (node, incarnation, upper), sequence & (1 << _BITS) - 1, inside
+    if inside != places:
+        yield (node, incarnation, upper + 1), -below, places ^ inside
+
+
+def _places_of(numbers: BitMap, number: int, places: int) -> int:
+    """Those of the places whose number is in the set."""
+    length = places.bit_length()
+    count = numbers.range_cardinality(max(0, number), number + length)
+    if count == 0:
+        return 0
+    if count == length:
+        return places
+    found = 0
+    for place in places_in(places):
+        if number + place in numbers:
+            found |= 1 << place
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from p2psub.model.ids import Contact
-from p2psub.model.messages.pubsub import Parcel
+from p2psub.model.parcels import Parcel
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step

@@ -2,79 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import msgspec
+from collections.abc import Callable, Iterable
 
 from p2psub.model.content import Event
-from p2psub.model.ids import SubscriptionId
+from p2psub.model.ids import Contact, Key, NodeId
 from p2psub.model.merkle import Tree
-from p2psub.model.messages.pubsub import Parcel, ParcelToSubscriber
-from p2psub.model.seals import BATCH_MAX, Leaf, Seal
+from p2psub.model.parcels import Parcel, places_at, places_in, to_bitmap
+from p2psub.model.seals import Leaf
 
 
 class Shipment:
-    """A parcel and the leaves of its batch. Indexes count the events that are here, places those that were signed."""
+    """A parcel and, if its publisher sent them along, the leaves of its whole batch."""
 
     __slots__ = ("_tree", "leaves", "parcel")
 
-    def __init__(self, parcel: Parcel, leaves: tuple[Leaf, ...]) -> None:
+    def __init__(self, parcel: Parcel, leaves: tuple[Leaf, ...] = ()) -> None:
         self.parcel = parcel
         self.leaves = leaves
         self._tree: Tree | None = None
 
     def is_sound(self) -> bool:
-        """Whether it is what a publisher could have made: some events of one start of one peer, each at its place."""
-        parcel, events = self.parcel, self.parcel.events
-        places = parcel.places or range(parcel.size)
-        if not events or parcel.size > BATCH_MAX or len(self.leaves) not in (0, parcel.size):
-            return False
-        if len(places) != len(events) or max(places) >= parcel.size or len(set(places)) != len(places):
-            return False
-        node, incarnation, _ = events[0].id
-        return all(event.id.node == node and event.id.incarnation == incarnation for event in events)
+        """Whether it is what a publisher could have made."""
+        return self.parcel.is_sound() and len(self.leaves) in (0, self.parcel.size)
 
-    def delivery(self, wants: list[tuple[SubscriptionId, list[int]]]) -> ParcelToSubscriber:
-        """What one peer gets: the events that any of its subscriptions wants, and which wants which."""
-        needed = wants[0][1] if len(wants) == 1 else sorted({index for _, indexes in wants for index in indexes})
-        index_of = {index: new for new, index in enumerate(needed)}
-        wanted = tuple(
-            (id_, () if len(indexes) == len(needed) else tuple([index_of[index] for index in indexes]))
-            for id_, indexes in wants
-        )
-        return ParcelToSubscriber(self.part(needed), wanted)
-
-    def part(self, indexes: list[int]) -> Parcel:
-        """Some of the events, with what leads from them to the signature."""
+    def part(self, places: int) -> Parcel:
+        """The events at some of its places, with what leads from them to the signature."""
         parcel = self.parcel
-        if len(indexes) == len(parcel.events):
-            return parcel
-        places = tuple([self._place(index) for index in indexes])
-        proof = self._hashes().proof(places) if self.leaves else ()
-        events = tuple([parcel.events[index] for index in indexes])
-        return Parcel(parcel.number, events, parcel.size, places, parcel.signature, proof)
-
-    def event(self, index: int) -> Event:
-        """One of the events, sealed so that it can travel alone."""
-        event, signature = self.parcel.events[index], self.parcel.signature
-        if signature is None or not self.leaves:
-            return event
-        place = self._place(index)
-        seal = Seal(signature, self.parcel.size, place, self._hashes().proof([place]), self.parcel.number)
-        return msgspec.structs.replace(event, seal=seal)
-
-    def _place(self, index: int) -> int:
-        return self.parcel.places[index] if self.parcel.places else index
-
-    def _hashes(self) -> Tree:
+        if places == parcel.places or not self.leaves:
+            return parcel.part(places)
         if self._tree is None:
             self._tree = Tree(self.leaves)
-        return self._tree
+        events, proof = tuple(parcel.events_at(places)), self._tree.proof(places_in(places))
+        return Parcel(parcel.number, parcel.size, events, to_bitmap(places), parcel.signature, proof)
 
 
 def by_topic(events: Iterable[Event]) -> dict[str, list[int]]:
     """The indexes of events by their topic: what is true of one is asked once for all."""
     indexes: dict[str, list[int]] = {}
     for index, event in enumerate(events):
-        indexes.setdefault(event.topic, []).append(index)
+        of_topic = indexes.get(event.topic)
+        if of_topic is None:
+            indexes[event.topic] = [index]
+        else:
+            of_topic.append(index)
     return indexes
+
+
+def places_by_owner(parcel: Parcel, owner_of: Callable[[Key], Contact | None]) -> dict[NodeId | None, tuple[Key, int]]:
+    """By the owner of their keys, if there is one: one of the keys, and the places of all such events."""
+    found: dict[NodeId | None, tuple[Key, int]] = {}
+    for indexes in by_topic(parcel.events).values():
+        key = parcel.events[indexes[0]].key
+        owner = owner_of(key)
+        name = None if owner is None else owner.id
+        first, places = found.get(name, (key, 0))
+        found[name] = (first, places | places_of_indexes(indexes, parcel))
+    return found
+
+
+def places_of_indexes(indexes: list[int], parcel: Parcel) -> int:
+    """The places of events of a parcel that are counted as they stand in it."""
+    if len(indexes) == len(parcel.events):
+        return parcel.places
+    if not parcel.bitmap:
+        return places_at(indexes)
+    places = places_in(parcel.places)
+    return places_at([places[index] for index in indexes])

@@ -11,7 +11,7 @@ from typing import Final
 
 from p2psub.admission.declarations import Declarations, Declared
 from p2psub.matching.predicates import CompiledFilter, compile_filter, content_of, satisfies
-from p2psub.model.content import Advertisement, DeclarationState, Event
+from p2psub.model.content import Advertisement, DeclarationState, Draft
 from p2psub.model.effects import AdvertiseCommand, Reply, WithdrawCommand
 from p2psub.model.instants import SECOND_US
 from p2psub.model.messages.pubsub import Verdict
@@ -86,10 +86,10 @@ class Advertisements:
         assert isinstance(record, Advertisement)
         self._step.record(Kind.ADVERTISE, advertised=record, status=status, unreached=unreached)
 
-    def keeps_rate(self, event: Event) -> bool:
+    def keeps_rate(self, draft: Draft) -> bool:
         """Whether an event of ours may be published; it counts against the first advertisement that has room."""
         if self.is_free:
             return True
-        content = content_of(event)
+        content = content_of(draft)
         offers = [o for o in self._offers.values() if o.declared.is_active and satisfies(content, o.filter)]
         return not offers or any(offer.takes(self._step.now) for offer in offers)

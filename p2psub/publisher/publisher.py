@@ -1,56 +1,53 @@
-"""The publisher: gives events their ids, and holds every promised one in an outbox until its owner has taken it.
+"""The publisher: sends what this process publishes to the owners of its topics, in parcels.
 
-Our table names the owner of every key, so the first try needs no look-up. The table may be old: a member that is asked
-in vain names the owner, and an owner that stays silent is looked for in the ring. What promises nothing leaves in
-parcels.
+A promised event stays in the outbox until its owner has taken it; what promises nothing is sent once. Our table names
+the owner of every key, so the first try needs no look-up. The table may be old: a member that is asked in vain names
+the owners, and an owner that stays silent is looked for in the ring.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
+from functools import partial
 from typing import Final
-
-import msgspec
 
 from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Advertisement, Draft, Event, Guarantee, Timed
-from p2psub.model.digests import content_bytes, content_hash
-from p2psub.model.effects import PublishCommand, Reply
+from p2psub.model.content import Advertisement, Guarantee, older
+from p2psub.model.effects import PublishCommand
 from p2psub.model.ids import Contact, EventId, Key
-from p2psub.model.instants import SECOND_US, Micros
-from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Publish
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import Acknowledge, NotOwner, ParcelToOwner, Publish
 from p2psub.model.messages.ring import Found
 from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.parcels import Parcel, ParcelId, event_runs, from_bitmap, places_in
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
-from p2psub.model.seals import BATCH_MAX, Seal
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
 from p2psub.parcels.sealer import Sealer
+from p2psub.parcels.shipment import places_by_owner
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.publisher.advertisements import Advertisements
-from p2psub.publisher.parcel_sender import ParcelSender
+from p2psub.publisher.packer import Packed, Packer, reply
 
 _REDIRECTS_MAX: Final = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
 
-_guarantee_of = attrgetter("guarantee")
-
 
 @dataclass(slots=True)
 class _Waiting:
-    """An event that no owner has acknowledged yet."""
+    """A parcel of which no owner has acknowledged every event yet."""
 
-    event: Event
-    key: Key
-    command: int
+    parcel: Parcel
+    commands: list[int]
     born_us: Micros
     sent_tick: int
+    places: int
+    """The events that are not acknowledged."""
+    tries: int = 0
     redirects: int = 0
     """How often we were sent on since the last tick."""
 
@@ -81,110 +78,111 @@ class Publisher:
         self._config = config
         self._owner_of = owner_of
         self._lookups = lookups
-        self._sealer = sealer
-        self._fresh: list[_Waiting] = []
-        self._sequence = 0
-        self._outbox: dict[EventId, _Waiting] = {}
+        self._outbox: dict[int, _Waiting] = {}
+        self._outbox_events = 0
         self.advertisements = Advertisements(step, declarations)
-        self._parcels = ParcelSender(step, owner_of, permits, self.advertisements, sealer, sampler)
+        self._packer = Packer(step, owner_of, permits, self.advertisements, sealer, sampler)
 
     def status(self) -> PublisherStatus:
-        return PublisherStatus(len(self._outbox), self.advertisements.active())
+        return PublisherStatus(self._outbox_events, self.advertisements.active())
 
     def publish(self, command: PublishCommand) -> None:
-        """Give the events their ids for good; they leave at the end of the step."""
-        number = command.number
-        for guarantee, run in itertools.groupby(command.drafts, _guarantee_of):
-            events = [self._event(draft) for draft in run]
-            if guarantee is Guarantee.AT_MOST_ONCE:
-                self._step.effects.append(Reply(number, self._parcels.publish(events)))
-            else:
-                for number_of_event, event in enumerate(events, number):
-                    self._promise(number_of_event, event)
-            number += len(events)
-
-    def _event(self, draft: Draft) -> Event:
-        self._sequence += 1
-        id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
-        retain_us = int(draft.retain_s * SECOND_US) if draft.retain_s else 0
-        return Event(id_, draft.topic, draft.attributes, draft.body, retain_us, draft.guarantee)
-
-    def _promise(self, number: int, event: Event) -> None:
-        self._step.record(Kind.PUBLISH, event=event.id, digest=content_hash(event), published=event)
-        refusal = self._refusal(event)
-        if refusal is not None:
-            self._step.record(Kind.DROP, event=event.id, reason=refusal)
-            self._step.effects.append(Reply(number, (PublishOutcome(event.id, refused=refusal),)))
-            return
-        waiting = self._outbox[event.id] = _Waiting(event, event.key, number, self._step.now, self._step.tick)
-        self._fresh.append(waiting)
-
-    def _refusal(self, event: Event) -> Reason | None:
-        if len(self._outbox) >= self._config.outbox_events_max:
-            return Reason.OUTBOX_FULL
-        return None if self.advertisements.keeps_rate(event) else Reason.ABOVE_RATE
+        """Take events of our own; they leave at the end of the step."""
+        self._packer.add(command)
 
     def flush(self) -> None:
-        """Seal what was published in this step, and send it on its way."""
-        if self._fresh:
-            self._flush_promised()
-        self._parcels.flush()
+        """Send what was published in this step on its way."""
+        for packed in self._packer.pack(self._config.outbox_events_max - self._outbox_events):
+            if packed.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE:
+                self._promise(packed)
+            else:
+                self._send_once(packed)
 
-    def _flush_promised(self) -> None:
-        fresh, self._fresh = self._fresh, []
-        for first in range(0, len(fresh), BATCH_MAX):
-            batch = fresh[first : first + BATCH_MAX]
-            self._seal(batch)
-            for waiting in batch:
-                owner = self._owner_of(waiting.key)
-                if owner is not None:
-                    self._send(waiting, owner)
-                else:
-                    self._look_up(waiting)
+    def _promise(self, packed: Packed) -> None:
+        parcel, step = packed.parcel, self._step
+        waiting = _Waiting(parcel, packed.commands, step.now, step.tick, parcel.places)
+        self._outbox[parcel.number] = waiting
+        self._outbox_events += len(parcel.events)
+        if packed.owner is not None:
+            self._send(waiting, parcel.places, packed.owner)
+        else:
+            self._look_up(waiting)
 
-    def _seal(self, batch: list[_Waiting]) -> None:
-        tree = self._sealer.tree(content_bytes(waiting.event) for waiting in batch)
-        signature = self._sealer.sign(tree)
-        if tree is not None and signature is not None:
-            for place, waiting in enumerate(batch):
-                seal = Seal(signature, len(batch), place, tree.proof((place,)))
-                waiting.event = msgspec.structs.replace(waiting.event, seal=seal)
+    def _send_once(self, packed: Packed) -> None:
+        parcel = packed.parcel
+        reply(self._step, [(n, PublishOutcome(e.id)) for n, e in zip(packed.commands, parcel.events, strict=True)])
+        if packed.owner is None:
+            self._step.record(Kind.DROP, reason=Reason.NO_OWNER, count=len(parcel.events))
+        else:
+            leaves = () if parcel.signature is None else packed.leaves
+            self._step.send(packed.owner, ParcelToOwner(parcel, leaves))
 
-    def _send(self, waiting: _Waiting, owner: Contact) -> None:
+    def _send(self, waiting: _Waiting, places: int, owner: Contact) -> None:
         waiting.sent_tick = self._step.tick
-        age = Micros(self._step.now - waiting.born_us)
-        self._step.send(owner, Publish(Timed(waiting.event, age)))
+        waiting.tries += 1
+        age = older(Micros(0), self._step.now - waiting.born_us)
+        self._step.send(owner, Publish(waiting.parcel.part(places), age))
 
     def _look_up(self, waiting: _Waiting) -> None:
+        """Look for one of the keys that our table gives to one owner: a stranger to the others names their owners."""
         waiting.sent_tick = self._step.tick
-        self._lookups.start(waiting.key, lambda found: self._send_to_found(waiting, found))
+        for key, places in places_by_owner(waiting.parcel, self._owner_of).values():
+            if places & waiting.places:
+                self._lookups.start(key, partial(self._send_to_found, waiting, places))
 
-    def _send_to_found(self, waiting: _Waiting, found: Found) -> None:
-        if waiting.event.id in self._outbox:
-            self._send(waiting, found.successors[0])
+    def _send_to_found(self, waiting: _Waiting, places: int, found: Found) -> None:
+        if waiting.places & places:
+            self._send(waiting, waiting.places & places, found.successors[0])
+
+    def _of(self, parcel: ParcelId) -> _Waiting | None:
+        """One of ours; a late word on a parcel of our last incarnation is about another one."""
+        is_ours = parcel.node == self._step.me.id and parcel.incarnation == self._step.incarnation
+        return self._outbox.get(parcel.number) if is_ours else None
 
     def on_acknowledge(self, owner: Contact, acknowledged: Acknowledge) -> None:
-        """The owner answers for the event from now on, or refuses to."""
-        outcome = acknowledged.outcome
-        waiting = self._outbox.pop(outcome.event, None)
+        """The owner answers for these events from now on, or refuses to."""
+        waiting = self._of(acknowledged.parcel)
         if waiting is None:
             return
-        event, peer = outcome.event, owner.id
-        if outcome.refused is None:
-            copies, matched = outcome.copies, outcome.matched
-            self._step.record(Kind.ACKNOWLEDGE, event=event, peer=peer, copies=copies, matched=matched)
-        else:
-            self._step.record(Kind.DROP, event=event, peer=peer, reason=outcome.refused)
-        self._step.effects.append(Reply(waiting.command, (outcome,)))
+        first = waiting.parcel.first
+        replies: list[tuple[int, PublishOutcome]] = []
+        for said in acknowledged.outcomes:
+            if said.refused is Reason.DISK_FULL and waiting.tries > 1:
+                # Another owner may have taken it, and its holders give back: it waits for room, or for that one's word.
+                continue
+            places = from_bitmap(said.bitmap, waiting.places)
+            waiting.places &= ~places
+            self._outbox_events -= places.bit_count()
+            for event, run in event_runs(first, places):
+                if said.refused is None:
+                    copies, matched = said.copies, said.matched
+                    self._step.record(
+                        Kind.ACKNOWLEDGE, event=event, run=run, peer=owner.id, copies=copies, matched=matched
+                    )
+                else:
+                    self._step.record(Kind.DROP, event=event, run=run, peer=owner.id, reason=said.refused)
+            for place in places_in(places):
+                id_ = EventId(first.node, first.incarnation, first.sequence + place)
+                outcome = PublishOutcome(id_, said.copies, said.matched, said.refused)
+                replies.append((waiting.commands[place], outcome))
+        if not waiting.places:
+            del self._outbox[acknowledged.parcel.number]
+        reply(self._step, replies)
 
     def on_not_owner(self, _: Contact, refused: NotOwner) -> None:
-        """Another member is the owner: go there at once if we are told which, else look it up on the next try."""
-        waiting = self._outbox.get(refused.event)
+        """Other members are the owners: go there at once if we are told which, else look them up on the next try."""
+        waiting = self._of(refused.parcel)
         if waiting is None:
             return
         waiting.redirects += 1
-        if refused.owner is not None and waiting.redirects <= _REDIRECTS_MAX:
-            self._send(waiting, refused.owner)
+        if waiting.redirects <= _REDIRECTS_MAX:
+            left = waiting.places
+            for bitmap, owner in refused.owners:
+                places = from_bitmap(bitmap, left)
+                if owner is not None and places:
+                    # An event goes to one owner, however many a liar names.
+                    left &= ~places
+                    self._send(waiting, places, owner)
 
     def tick(self) -> None:
         """Try again what was not acknowledged; a silent owner may have been replaced, so it is looked up."""

@@ -17,10 +17,8 @@ from p2psub.errors import P2psubError
 from p2psub.model.changes import Change, ChangeNumber
 from p2psub.model.effects import Write
 from p2psub.model.ids import ClusterId, Contact, Epoch
-from p2psub.model.messages.pubsub import OwedEventId, StoredEvent
 from p2psub.model.places import Entry, Table
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
-from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
 from p2psub.super_node.change_set import CHANGE_NAMESPACE
 
 Name = tuple[object, ...]
@@ -33,12 +31,10 @@ _names: Final[dict[str, msgspec.msgpack.Decoder[Any]]] = {
     MEMBERSHIP_NAMESPACE: msgspec.msgpack.Decoder(tuple[str]),
     DIRECTORY_NAMESPACE: msgspec.msgpack.Decoder(tuple[ClusterId]),
     CHANGE_NAMESPACE: msgspec.msgpack.Decoder(ChangeNumber),
-    OWED_EVENT_NAMESPACE: msgspec.msgpack.Decoder(OwedEventId),
 }
 _values: Final[dict[str, msgspec.msgpack.Decoder[Any]]] = {
     DIRECTORY_NAMESPACE: msgspec.msgpack.Decoder(Entry),
     CHANGE_NAMESPACE: msgspec.msgpack.Decoder(Change),
-    OWED_EVENT_NAMESPACE: msgspec.msgpack.Decoder(StoredEvent),
 }
 _memberships: Final[dict[Name, msgspec.msgpack.Decoder[Any]]] = {
     ("cluster",): msgspec.msgpack.Decoder(tuple[ClusterId, Epoch]),

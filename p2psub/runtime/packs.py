@@ -15,6 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from p2psub.model.effects import Pack
+from p2psub.model.messages.pubsub import OwedHead
+from p2psub.model.parcels import Parcel
 from p2psub.runtime.namespaces import RowDamaged
 
 PackRow = tuple[int, bytes, int]
@@ -57,8 +59,8 @@ class PackCodec:
         return _decoded(self._body, row)
 
 
-ANY_PACK: Final = PackCodec(object, object)
-"""Packs of plain values, which come back as lists, dicts and scalars: no core writes any yet."""
+OWED_PACKS: Final = PackCodec(OwedHead, Parcel)
+"""What owners and holders put into the log."""
 
 
 def _decoded(decoder: msgspec.msgpack.Decoder[Any], row: tuple[Any, ...]) -> object:

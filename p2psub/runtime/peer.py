@@ -248,7 +248,7 @@ class Peer:
         for number, outcome in enumerate(reply.result, reply.number):
             publishing, index = self._publishing.pop(number)
             publishing.take(index, outcome)
-        if len(self._publishing) < UNACKNOWLEDGED_MAX:
+        if self._full and len(self._publishing) < UNACKNOWLEDGED_MAX:
             self._full.unpark_all()
 
     def _judged(self, number: int, verdict: SubscribeVerdict) -> None:

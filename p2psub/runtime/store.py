@@ -22,7 +22,7 @@ from p2psub.model.effects import DiskState, FromDisk, PacksRead, Persist, ReadPa
 from p2psub.model.step import Body
 from p2psub.node.core import Disk
 from p2psub.runtime.backoff import backoff_s
-from p2psub.runtime.packs import ANY_PACK, PackCodec
+from p2psub.runtime.packs import OWED_PACKS, PackCodec
 from p2psub.runtime.store_file import count_incarnation, fault_of, open_connection
 from p2psub.runtime.store_tables import ERASED_PACKS_MAX, READ_PACKS_MAX, DamagedRow, StoreTables, Transaction
 
@@ -82,7 +82,7 @@ class Store:
         self.trouble: str | None = None
 
     @classmethod
-    def open(cls, path: Path, bytes_max: int | None = None, codec: PackCodec = ANY_PACK) -> Store:
+    def open(cls, path: Path, bytes_max: int | None = None, codec: PackCodec = OWED_PACKS) -> Store:
         """Open the store, or begin one, for this process alone; StoreBusy, StoreDamaged, StoreUnusable say why not."""
         is_new = not path.exists()
         connection = open_connection(path, bytes_max)

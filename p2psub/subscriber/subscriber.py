@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from p2psub.admission.declarations import Declarations, Declared
@@ -9,18 +10,37 @@ from p2psub.config import PubSubConfig
 from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
-from p2psub.model.ids import Contact, NodeId, SubscriptionId
-from p2psub.model.messages.pubsub import Deliver, Delivered, ParcelToSubscriber, Verdict
+from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Verdict
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.parcels import Parcel, event_runs, first_places, from_bitmap, places_in, to_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
+from p2psub.model.seals import Leaf
 from p2psub.model.step import Step
-from p2psub.overlay.election import Election
 from p2psub.parcels.remembered import Remembered
 from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
-from p2psub.parcels.shipment import Shipment
 from p2psub.parcels.trace_sampler import TraceSampler
+
+_Hashed = tuple[Event, Leaf]
+"""An event and the hash of its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """A parcel that was checked."""
+
+    parcel: Parcel
+    first: EventId
+    places: int
+    leaves: list[Leaf]
+
+    def events_at(self, places: int) -> list[_Hashed]:
+        hashed = list(zip(self.parcel.events, self.leaves, strict=True))
+        if places == self.places:
+            return hashed
+        return [one for one, place in zip(hashed, places_in(self.places), strict=True) if places >> place & 1]
 
 
 @dataclass(slots=True)
@@ -30,7 +50,7 @@ class _Wanted:
     declared: Declared
     command: int
     window: int
-    held_back: list[Event] = field(default_factory=list)
+    held_back: list[_Hashed] = field(default_factory=list)
     """Arrived before the verdict."""
     gap: int = 0
     missed: dict[tuple[NodeId, int], int] = field(default_factory=dict)
@@ -52,14 +72,12 @@ class Subscriber:
         self,
         step: Step,
         config: PubSubConfig,
-        election: Election,
         declarations: Declarations,
         sealer: Sealer,
         sampler: TraceSampler,
     ) -> None:
         self._step = step
         self._config = config
-        self._election = election
         self._declarations = declarations
         self._sealer = sealer
         self._sampler = sampler
@@ -111,28 +129,36 @@ class Subscriber:
     # Taking
 
     def on_deliver(self, peer: Contact, deliver: Deliver) -> None:
-        """Hand over what is new; say for each subscription how it ended here, or that it must wait."""
-        event = deliver.timed.event
-        if not self._sealer.is_genuine(event):
+        """Hand over what is new and genuine; of what is promised, say how it ended here, or that it must wait."""
+        parcel = deliver.parcel
+        leaves = [content_hash(event) for event in parcel.events]
+        if not parcel.is_sound() or not self._sealer.is_genuine(parcel, leaves):
             # No outcome: the node that altered it must not be able to discharge it.
-            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=Reason.BAD_SIGNATURE)
-            return
-        if event.guarantee is Guarantee.AT_MOST_ONCE and not self._is_from_super_node(peer):
-            # Others hand it over in parcels, whose numbers are remembered: by both ways it would come twice.
-            self._step.record(Kind.DROP, event=event.id, peer=peer.id, reason=Reason.NOT_SUPER_NODE)
+            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.BAD_SIGNATURE, count=len(leaves))
             return
         for missed in deliver.missed:
             self._note_missed(missed)
-        if deliver.timed.age_us > self._config.too_old_us:
-            outcomes = tuple((id_, self._refuse_old(id_, event)) for id_ in deliver.subscriptions)
-        else:
-            outcomes = tuple((id_, self._take(peer, id_, event)) for id_ in deliver.subscriptions)
-        if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
-            self._step.send(peer, Delivered(event.id, outcomes))
+        arrived = _Arrived(parcel, parcel.first, parcel.places, leaves)
+        wants: dict[SubscriptionId, int] = {}
+        for id_, bitmap in deliver.wants:
+            places = from_bitmap(bitmap, arrived.places)
+            if places:
+                # However often a sender names a subscription, it is looked at once.
+                wants[id_] = wants.get(id_, 0) | places
+        if parcel.guarantee is Guarantee.AT_MOST_ONCE:
+            self._take_once(peer, arrived, wants)
+            return
+        is_old = deliver.age_us > self._config.too_old_us
+        outcomes: list[OutcomeOf] = []
+        for id_, places in wants.items():
+            ended = self._refuse_old(id_, arrived, places) if is_old else self._take(peer, id_, arrived, places)
+            outcomes += [OutcomeOf(id_, outcome, to_bitmap(some)) for outcome, some in ended.items() if some]
+        self._step.send(peer, Delivered(parcel.id, tuple(outcomes)))
 
-    def _is_from_super_node(self, peer: Contact) -> bool:
-        super_node = self._election.super_node
-        return peer.id == self._step.me.id or (super_node is not None and peer.id == super_node.id)
+    def _refuse_old(self, id_: SubscriptionId, arrived: _Arrived, places: int) -> dict[Outcome, int]:
+        """Older than our memory of what was handed over: it might be a second copy."""
+        self._drop(id_, arrived, places, Reason.OLDER_THAN_TTL)
+        return {Outcome.EXPIRED: places}
 
     def _note_missed(self, missed: Missed) -> None:
         """An owner's spool overflowed: tell the application, once, how many events it will never see."""
@@ -144,77 +170,71 @@ class Subscriber:
             self._step.record(Kind.GAP, subscription=id_, count=lost, reason=Reason.SPOOL_FULL)
             self._step.effects.append(NotifyGap(id_, lost, Reason.SPOOL_FULL))
 
-    def _take(self, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome:
+    def _take(self, peer: Contact, id_: SubscriptionId, arrived: _Arrived, places: int) -> dict[Outcome, int]:
+        """Promised events for one subscription: hand over those that are new, as many as its channel takes."""
         wanted = self._wanted.get(id_)
         if wanted is None:
-            self._step.record(Kind.DROP, event=event.id, subscription=id_, reason=Reason.ENDED)
-            return Outcome.ENDED
-        if self._given.has(event.id, id_):
+            self._drop(id_, arrived, places, Reason.ENDED)
+            return {Outcome.ENDED: places}
+        given = self._given.has(arrived.first, places, id_)
+        for event, run in event_runs(arrived.first, given):
             self._step.record(
-                Kind.DUPLICATE, event=event.id, subscription=id_, peer=peer.id, reason=Reason.DELIVERED_BEFORE
+                Kind.DUPLICATE, event=event, run=run, subscription=id_, peer=peer.id, reason=Reason.DELIVERED_BEFORE
             )
-            return Outcome.DELIVERED
+        fresh = places & ~given
         if not wanted.declared.is_active:
-            self._step.record(Kind.DROP, event=event.id, subscription=id_, reason=Reason.UNSUBSCRIBED)
-            return Outcome.UNSUBSCRIBED
-        if wanted.window - len(wanted.held_back) <= 0:
-            return self._refuse_full(wanted, event)
-        self._given.note(event.id, id_, self._step.now)
+            self._drop(id_, arrived, fresh, Reason.UNSUBSCRIBED)
+            return {Outcome.DELIVERED: given, Outcome.UNSUBSCRIBED: fresh}
+        fitting = first_places(fresh, max(0, wanted.window - len(wanted.held_back)))
+        if fitting:
+            self._given.note(arrived.first, fitting, id_, self._step.now)
+            self._accept(wanted, arrived.events_at(fitting))
+        # A full channel: the rest waits at its owner.
+        return {Outcome.DELIVERED: given | fitting, Outcome.DEFERRED: fresh & ~fitting}
+
+    def _drop(self, id_: SubscriptionId, arrived: _Arrived, places: int, reason: Reason) -> None:
+        if id_ not in self._wanted:
+            # By a count: a liar may name any number of subscriptions that were never ours.
+            self._step.record(Kind.DROP, subscription=id_, reason=reason, count=places.bit_count())
+            return
+        for event, run in event_runs(arrived.first, places):
+            self._step.record(Kind.DROP, event=event, run=run, subscription=id_, reason=reason)
+
+    def _take_once(self, peer: Contact, arrived: _Arrived, wants: dict[SubscriptionId, int]) -> None:
+        """Events that promise nothing: as many as there is room for; the sender does not hear what became of them."""
+        for id_, places in wants.items():
+            if not self._windows.is_new(arrived.parcel, peer, id_):
+                continue
+            wanted, count = self._wanted.get(id_), places.bit_count()
+            if wanted is None or not wanted.declared.is_active:
+                self._step.record(Kind.DROP, subscription=id_, reason=Reason.UNSUBSCRIBED, count=count)
+                continue
+            fitting = first_places(places, max(0, wanted.window - len(wanted.held_back)))
+            if fitting:
+                self._accept(wanted, arrived.events_at(fitting))
+            missing = count - fitting.bit_count()
+            if missing:
+                wanted.gap += missing
+                self._step.record(Kind.DROP, subscription=id_, reason=Reason.CHANNEL_FULL, count=missing)
+
+    def _accept(self, wanted: _Wanted, events: list[_Hashed]) -> None:
         if wanted.declared.status is None:
-            wanted.held_back.append(event)
+            wanted.held_back += events
         else:
-            self._hand_over(wanted, [event])
-        return Outcome.DELIVERED
+            self._hand_over(wanted, events)
 
-    def on_parcel_to_subscriber(self, peer: Contact, sent: ParcelToSubscriber) -> None:
-        """Hand over what is new and genuine; the sender does not hear what became of it."""
-        parcel = sent.parcel
-        if not Shipment(parcel, ()).is_sound() or not self._sealer.is_genuine_parcel(parcel):
-            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.BAD_SIGNATURE, count=len(parcel.events))
-            return
-        for id_, indexes in sent.wanted:
-            if indexes and (max(indexes) >= len(parcel.events) or len(set(indexes)) < len(indexes)):
-                self._step.record(Kind.DROP, peer=peer.id, reason=Reason.NO_SUCH_EVENT, count=len(indexes))
-            elif self._windows.is_new(parcel, peer, id_):
-                events = [parcel.events[index] for index in indexes] if indexes else list(parcel.events)
-                self._take_parcel(id_, events)
-
-    def _take_parcel(self, id_: SubscriptionId, events: list[Event]) -> None:
-        """Hand over events that promise nothing, as many as there is room for."""
-        wanted = self._wanted.get(id_)
-        if wanted is None or not wanted.declared.is_active:
-            self._step.record(Kind.DROP, subscription=id_, reason=Reason.UNSUBSCRIBED, count=len(events))
-            return
-        room = max(0, wanted.window - len(wanted.held_back))
-        fitting, missing = events[:room], len(events) - room
-        if wanted.declared.status is None:
-            wanted.held_back += fitting
-        elif fitting:
-            self._hand_over(wanted, fitting)
-        if missing > 0:
-            wanted.gap += missing
-            self._step.record(Kind.DROP, subscription=id_, reason=Reason.CHANNEL_FULL, count=missing)
-
-    def _refuse_old(self, id_: SubscriptionId, event: Event) -> Outcome:
-        """Older than our memory of what was handed over: it might be a second copy."""
-        self._step.record(Kind.DROP, event=event.id, subscription=id_, reason=Reason.OLDER_THAN_TTL)
-        return Outcome.EXPIRED
-
-    def _refuse_full(self, wanted: _Wanted, event: Event) -> Outcome:
-        """A full channel: a promised event waits at its owner, any other becomes a gap."""
-        if event.guarantee is Guarantee.AT_MOST_ONCE:
-            wanted.gap += 1
-            self._step.record(
-                Kind.DROP, event=event.id, subscription=wanted.declared.record.id, reason=Reason.CHANNEL_FULL
-            )
-        return Outcome.DEFERRED
-
-    def _hand_over(self, wanted: _Wanted, events: list[Event]) -> None:
+    def _hand_over(self, wanted: _Wanted, hashed: list[_Hashed]) -> None:
         id_ = wanted.declared.record.id
         self._tell_gap(wanted)
-        wanted.window -= len(events)
-        for event in self._sampler.sample(Kind.DELIVER, events):
-            self._step.record(Kind.DELIVER, event=event.id, subscription=id_, digest=content_hash(event))
+        wanted.window -= len(hashed)
+        events = [event for event, _ in hashed]
+        traced = self._sampler.sample(Kind.DELIVER, events)
+        is_whole = len(traced) == len(events)
+        leaf_of = {event.id: leaf for event, leaf in hashed} if not is_whole else {}
+        leaves = [leaf for _, leaf in hashed] if is_whole else [leaf_of[event.id] for event in traced]
+        for first, count in _rows(traced):
+            run, digest = None if count == 1 else count, b"".join(leaves[first : first + count])
+            self._step.record(Kind.DELIVER, event=traced[first].id, run=run, subscription=id_, digest=digest)
         self._step.effects.append(Notify(id_, events))
 
     def _tell_gap(self, wanted: _Wanted) -> None:
@@ -236,3 +256,15 @@ class Subscriber:
         for id_ in [id_ for id_, wanted in self._wanted.items() if wanted.declared.is_over]:
             del self._wanted[id_]
         self._given.forget(self._step.now)
+
+
+def _rows(events: list[Event]) -> Iterator[tuple[int, int]]:
+    """Where events of one publisher whose numbers are in a row begin, and how many they are."""
+    first = 0
+    for index in range(1, len(events) + 1):
+        if index < len(events):
+            node, incarnation, sequence = events[index - 1].id
+            if events[index].id == (node, incarnation, sequence + 1):
+                continue
+        yield first, index - first
+        first = index

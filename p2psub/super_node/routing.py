@@ -8,12 +8,14 @@ from typing import Final
 
 from p2psub.casts.cast import Casts
 from p2psub.model.content import DeclarationState, Guarantee
-from p2psub.model.graycode import Prefix
-from p2psub.model.ids import CastId, ClusterId, Contact, EventId, NodeId, SubscriptionId
+from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.casts import EventPayload, EventSummary, Summary
-from p2psub.model.messages.pubsub import Deliver, Delivered, Route, Routed
+from p2psub.model.messages.casts import EventPayload, EventSummary, Summary, Target
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, Want
 from p2psub.model.outcomes import Outcome
+from p2psub.model.parcels import ParcelId, bitmap_within, from_bitmap, to_bitmap
+from p2psub.model.reasons import Reason
+from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
 from p2psub.super_node.change_set import ChangeSet
@@ -23,11 +25,21 @@ _PATIENCE_TICKS: Final = 4
 
 
 @dataclass(slots=True)
-class _Arriving:
-    """An event being handed to the peers of our cluster."""
+class _Unanswered:
+    """A peer of our cluster that has not answered for everything yet."""
 
-    waiting: dict[NodeId, tuple[Contact, Deliver]]
-    outcomes: dict[SubscriptionId, Outcome]
+    contact: Contact
+    deliver: Deliver
+    unanswered: dict[SubscriptionId, int]
+    """Places of the events without an outcome."""
+
+
+@dataclass(slots=True)
+class _Arriving:
+    """A parcel being handed to the peers of our cluster."""
+
+    waiting: dict[NodeId, _Unanswered]
+    outcomes: list[OutcomeOf]
     arrived_us: Micros
     arrived_tick: int
     sent_tick: int
@@ -50,82 +62,100 @@ class Routing:
         self._directory = directory
         self._cluster = cluster
         self._contact_of = contact_of
-        self._arriving: dict[EventId, dict[CastId, _Arriving]] = {}
+        self._arriving: dict[ParcelId, dict[CastId, _Arriving]] = {}
         self._casts = casts
 
     # Out
 
     def on_route(self, peer: Contact, route: Route) -> None:
-        """Cast the event to the clusters of the subscriptions it is owed to, and report what became of it."""
-        by_cluster: dict[ClusterId, list[SubscriptionId]] = {}
+        """Cast the events to the clusters of the subscriptions they are owed to, and report what became of them."""
+        if not route.parcel.is_sound():
+            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.FOREIGN_EVENT, count=len(route.parcel.events))
+            return
+        by_cluster: dict[ClusterId, list[Want]] = {}
         for obligation in route.owed:
-            by_cluster.setdefault(obligation.cluster, []).append(obligation.subscription)
-        targets: list[tuple[ClusterId, Prefix, tuple[SubscriptionId, ...]]] = []
-        for cluster, subscriptions in by_cluster.items():
+            by_cluster.setdefault(obligation.cluster, []).append((obligation.subscription, obligation.bitmap))
+        targets: list[Target] = []
+        for cluster, wants in by_cluster.items():
             entry = self._directory.get(cluster)
             if entry is not None:
-                targets.append((cluster, entry.prefix, tuple(subscriptions)))
-        event = route.timed.event.id
+                targets.append((cluster, entry.prefix, tuple(wants)))
+        parcel = route.parcel.id
 
         def report(summary: Summary, _: bool) -> None:
             assert isinstance(summary, EventSummary)
             if summary.outcomes:
-                self._step.send(peer, Routed(route.attempt, event, summary.outcomes))
+                self._step.send(peer, Routed(route.attempt, parcel, summary.outcomes))
 
         if targets:
-            self._casts.start(EventPayload(route.timed, tuple(targets), route.missed), report)
+            self._casts.start(EventPayload(route.parcel, route.age_us, tuple(targets), route.missed), report)
 
     # In
 
     def take(self, cast: CastId, payload: EventPayload) -> None:
-        """Our cluster's part: hand the event to its subscribers here."""
-        event = payload.timed.event
-        wanted = [s for cluster, _, subs in payload.targets if cluster == self._cluster for s in subs]
-        arriving = _Arriving({}, {}, self._step.now, self._step.tick, self._step.tick)
-        by_peer: dict[NodeId, list[SubscriptionId]] = {}
-        for id_ in wanted:
-            known = self._changes.current(id_)
-            if known is not None and known.record.state is DeclarationState.ENDED:
-                arriving.outcomes[id_] = Outcome.ENDED
-            else:
+        """Our cluster's part: hand the events to their subscribers here."""
+        parcel, whole = payload.parcel, payload.parcel.places
+        wants = [want for cluster, _, wants in payload.targets if cluster == self._cluster for want in wants]
+        arriving = _Arriving({}, [], self._step.now, self._step.tick, self._step.tick)
+        by_peer: dict[NodeId, dict[SubscriptionId, int]] = {}
+        for id_, bitmap in wants if parcel.is_sound() else ():
+            places, known = from_bitmap(bitmap, whole), self._changes.current(id_)
+            if places and known is not None and known.record.state is DeclarationState.ENDED:
+                arriving.outcomes.append(OutcomeOf(id_, Outcome.ENDED, to_bitmap(places)))
+            elif places:
                 # Also one we never heard of: its number may have died with its super-node. Its peer knows best.
-                by_peer.setdefault(id_.node, []).append(id_)
-        for node, subscriptions in by_peer.items():
+                by_peer.setdefault(id_.node, {})[id_] = places
+        for node, unanswered in by_peer.items():
             contact = self._contact_of(node)
             if contact is not None:
-                arriving.waiting[node] = (contact, Deliver(payload.timed, tuple(subscriptions), payload.missed))
-        for contact, deliver in arriving.waiting.values():
-            self._step.send(contact, deliver)
-        if event.guarantee is Guarantee.AT_MOST_ONCE:
+                deliver = self._delivery(payload, unanswered)
+                self._step.send(contact, deliver)
+                arriving.waiting[node] = _Unanswered(contact, deliver, unanswered)
+        if parcel.guarantee is Guarantee.AT_MOST_ONCE:
             arriving.waiting.clear()
         if arriving.waiting:
-            self._arriving.setdefault(event.id, {})[cast] = arriving
+            self._arriving.setdefault(parcel.id, {})[cast] = arriving
         else:
             self._answer(cast, arriving)
 
-    def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
-        for cast, arriving in list(self._arriving.get(delivered.event, {}).items()):
-            arriving.outcomes.update([outcome for outcome in delivered.outcomes if outcome[0].node == peer.id])
-            arriving.waiting.pop(peer.id, None)
-            if not arriving.waiting:
-                self._finish(delivered.event, cast)
+    def _delivery(self, payload: EventPayload, wants: dict[SubscriptionId, int]) -> Deliver:
+        needed = 0
+        for places in wants.values():
+            needed |= places
+        wanted = tuple([(id_, bitmap_within(places, needed)) for id_, places in wants.items()])
+        return Deliver(payload.parcel.part(needed), payload.age_us, wanted, payload.missed)
 
-    def _finish(self, event: EventId, cast: CastId) -> None:
-        arriving = self._arriving[event].pop(cast)
-        if not self._arriving[event]:
-            del self._arriving[event]
+    def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
+        for cast, arriving in list(self._arriving.get(delivered.parcel, {}).items()):
+            waiting = arriving.waiting.get(peer.id)
+            if waiting is None:
+                continue
+            for said in delivered.outcomes:
+                answered = from_bitmap(said.bitmap, waiting.unanswered.get(said.subscription, 0))
+                if answered:
+                    arriving.outcomes.append(OutcomeOf(said.subscription, said.outcome, to_bitmap(answered)))
+                    waiting.unanswered[said.subscription] &= ~answered
+            if not any(waiting.unanswered.values()):
+                del arriving.waiting[peer.id]
+                if not arriving.waiting:
+                    self._finish(delivered.parcel, cast)
+
+    def _finish(self, parcel: ParcelId, cast: CastId) -> None:
+        arriving = self._arriving[parcel].pop(cast)
+        if not self._arriving[parcel]:
+            del self._arriving[parcel]
         self._answer(cast, arriving)
 
     def _answer(self, cast: CastId, arriving: _Arriving) -> None:
-        self._casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes.items())))
+        self._casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes)))
 
     def tick(self) -> None:
         """Repeat to peers that have not answered; answer for those that have when patience ends."""
-        open_casts = [(event, cast, arriving) for event, by in self._arriving.items() for cast, arriving in by.items()]
-        for event, cast, arriving in open_casts:
+        open_casts = [(parcel, cast, a) for parcel, by in self._arriving.items() for cast, a in by.items()]
+        for parcel, cast, arriving in open_casts:
             if self._step.tick - arriving.arrived_tick >= _PATIENCE_TICKS:
-                self._finish(event, cast)
+                self._finish(parcel, cast)
             elif self._step.tick - arriving.sent_tick >= 2:
                 arriving.sent_tick = self._step.tick
-                for contact, deliver in arriving.waiting.values():
-                    self._step.send(contact, deliver.aged(self._step.now - arriving.arrived_us))
+                for waiting in arriving.waiting.values():
+                    self._step.send(waiting.contact, waiting.deliver.aged(self._step.now - arriving.arrived_us))

@@ -24,6 +24,7 @@ from p2psub.overlay.roster import Roster
 from p2psub.super_node.change_set import ChangeSet
 
 _RESEND_TICKS: Final = 4
+"""How long an index of several messages may be under way. A lost one of a single message is sent again sooner."""
 
 
 @dataclass(slots=True)
@@ -36,6 +37,13 @@ class _Next:
     incarnations: dict[NodeId, int]
     attempt: int = 0
     sent_tick: int = 0
+    messages_max: int = 0
+    """Of the longest index sent."""
+
+    @property
+    def patience_ticks(self) -> int:
+        """How long to wait for the answers to an attempt: an owner that fell is not replaced before they are in."""
+        return _RESEND_TICKS if self.messages_max > 1 else min(_RESEND_TICKS, (self.attempt + 1) // 2)
 
 
 @dataclass(slots=True)
@@ -108,7 +116,7 @@ class TableGrants:
             or self._has_stranger(owners)
         ):
             self._begin(owners)
-        if self._next is not None and self.step.tick - self._next.sent_tick >= _RESEND_TICKS:
+        if self._next is not None and self.step.tick - self._next.sent_tick >= self._next.patience_ticks:
             self._transfer()
         return self._commit_if_held()
 
@@ -125,7 +133,7 @@ class TableGrants:
         waiting = {c.id: c for c in owners if self._needs_index(c.id, incarnations[c.id], table)}
         # Only if every owner gets its index anew does the whole change set count as held by them all.
         vector = dict(self.changes.vector) if len(waiting) == len(owners) else {}
-        self._next = _Next(table, vector, waiting, incarnations, 0, self.step.tick - _RESEND_TICKS)
+        self._next = _Next(table, vector, waiting, incarnations)
 
     def _needs_index(self, node: NodeId, incarnation: int, table: Table) -> bool:
         if self.table is None or self._indexed.get(node) != incarnation:
@@ -142,6 +150,7 @@ class TableGrants:
             assert start is not None
             changes = self.changes.active_in_arc(start, contact.id)
             parts = list(batches_of(changes, weight_of, self.cube_config.batch_changes_max)) or [[]]
+            under_way.messages_max = max(under_way.messages_max, len(parts))
             for index, part in enumerate(parts):
                 version, attempt = under_way.table.version, under_way.attempt
                 transfer = IndexTransfer(self.cluster, version, start, attempt, index, len(parts), tuple(part))

@@ -12,6 +12,7 @@ from sims.checkers import (
     conservation,
     copies,
     deliveries,
+    full_disks,
     obligations,
     owners,
     queues,
@@ -38,6 +39,9 @@ class Judgement:
     failover_heartbeats_max: float
     join_heartbeats_max: float
     owner_replaced_heartbeats_max: float
+    disk_full_refusals: int
+    beyond_horizon: int
+    """Processes that came back after what they held had grown too old to be delivered."""
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -62,7 +66,19 @@ def judge(evidence: Evidence) -> Judgement:
         failover_heartbeats_max=max(spans, default=0.0),
         join_heartbeats_max=max(joined, default=0.0),
         owner_replaced_heartbeats_max=max(replaced, default=0.0),
+        disk_full_refusals=full_disks.disk_full_refusals(evidence),
+        beyond_horizon=_beyond_horizon(evidence),
     )
+
+
+def _beyond_horizon(evidence: Evidence) -> int:
+    nodes = {site.index: site.node for site in evidence.sites}
+    ended_us = {(nodes.get(crash.host), crash.incarnation): crash.at_us for crash in evidence.faults.crashes}
+    ttl_us, late = evidence.config.pubsub.undelivered_ttl_us, 0
+    for at_us, record in evidence.of(Kind.START):
+        down_us = at_us - ended_us.get((record.node, record.incarnation - 1), at_us)
+        late += down_us > ttl_us
+    return late
 
 
 def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
@@ -74,6 +90,7 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from deliveries.check_once(evidence)
     yield from deliveries.check_not_invented(evidence)
     yield from deliveries.check_unaltered(evidence)
+    yield from full_disks.check_full_disks(evidence)
     yield from copies.check_stated_copies(evidence)
     yield from copies.check_enough_copies(evidence)
     yield from copies.check_copies_after_quiet(evidence)

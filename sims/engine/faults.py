@@ -85,6 +85,15 @@ class Pause:
 
 
 @dataclass(slots=True)
+class FullDisk:
+    """A disk that took nothing for a while; `until_us` is when it was freed."""
+
+    at_us: int
+    node: NodeId
+    until_us: int | None = None
+
+
+@dataclass(slots=True)
 class Departure:
     """One process that was asked to leave; `left_us` is when it said that it had, None if it never did."""
 
@@ -103,6 +112,7 @@ class FaultLog:
     cuts: list[Cut] = field(default_factory=list)
     pauses: list[Pause] = field(default_factory=list)
     departures: list[Departure] = field(default_factory=list)
+    full_disks: list[FullDisk] = field(default_factory=list)
     lost_clusters: set[ClusterId] = field(default_factory=set)
     successions: list[Succession] = field(default_factory=list)
     loss: float = 0.0
@@ -136,6 +146,19 @@ class Saboteur:
             for host in self.world.hosts
             if host.core is not None and host.cluster is not None and cluster in (None, host.cluster)
         ]
+
+    def fill_disk(self, host: Host) -> None:
+        """From now on nothing becomes durable there."""
+        if not host.disk.full:
+            self.world.fill_disk(host)
+            self.log.full_disks.append(FullDisk(self.world.now, host.id))
+
+    def free_disk(self, host: Host) -> None:
+        """The disk takes writes again."""
+        if host.disk.full:
+            self.world.free_disk(host)
+            filled = next(full for full in reversed(self.log.full_disks) if full.node == host.id)
+            filled.until_us = self.world.now
 
     def super_node(self, cluster: ClusterId) -> Host | None:
         """The peer that acts as super-node under the highest epoch."""
@@ -225,6 +248,7 @@ class Saboteur:
         departure.left_us = departure.ended_us = now
         self.log.crashes.append(Crash(now, host.index, host.incarnation, host.cluster, False, False, True))
         self.world.crash(host, wipe=True)
+        self.free_disk(host)
         self.world.agenda.at(max(now, min(now + self.rng.randint(*DOWN_US), self.ends_us)), self.restart, host)
 
     def restart(self, host: Host) -> None:
@@ -273,6 +297,7 @@ class Saboteur:
         if succession is not None:
             self.log.successions.append(succession)
         self.world.crash(host, silent=silent, wipe=wipe)
+        self.free_disk(host)
 
     def _statuses(self, cluster: ClusterId) -> list[tuple[Host, NodeStatus]]:
         pairs = [(host, status_of(host)) for host in self.peers(cluster)]
@@ -328,8 +353,7 @@ class FaultSchedule:
         world = self._saboteur.world
         world.network.weather.loss = world.network.weather.duplicate = world.network.weather.reorder = 0.0
         for host in world.hosts:
-            if host.disk.full:
-                world.free_disk(host)
+            self._saboteur.free_disk(host)
 
     def _crash(self) -> None:
         rng, saboteur = self._rngs["crash"], self._saboteur
@@ -366,12 +390,12 @@ class FaultSchedule:
             self._saboteur.pause(rng.choice(peers), rng.randint(*PAUSE_US))
 
     def _fill_disk(self) -> None:
-        rng, world = self._rngs["disk"], self._saboteur.world
-        peers = self._saboteur.peers()
+        rng, saboteur = self._rngs["disk"], self._saboteur
+        peers = saboteur.peers()
         if peers:
             host = rng.choice(peers)
-            world.fill_disk(host)
-            world.agenda.after(rng.randint(*PAUSE_US), world.free_disk, host)
+            saboteur.fill_disk(host)
+            saboteur.world.agenda.after(rng.randint(*PAUSE_US), saboteur.free_disk, host)
 
     def _cut(self, span_us: int | None = None) -> None:
         rng, saboteur = self._rngs["partition"], self._saboteur

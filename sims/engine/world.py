@@ -144,7 +144,6 @@ class World:
         host.paused = False
         self.network.drop_all(host, tell=not silent)
         host.disk.crash(self._disk_rng)
-        host.disk.full = False
         if wipe:
             host.disk.wipe()
 

@@ -92,6 +92,8 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
         "failover_heartbeats_max": round(max((j.failover_heartbeats_max for j in judged), default=0.0), 3),
         "join_heartbeats_max": round(max((j.join_heartbeats_max for j in judged), default=0.0), 3),
         "owner_replaced_heartbeats_max": round(max((j.owner_replaced_heartbeats_max for j in judged), default=0.0), 3),
+        "disk_full_refusals": sum(judgement.disk_full_refusals for judgement in judged),
+        "beyond_horizon": sum(judgement.beyond_horizon for judgement in judged),
         "node_seconds_per_cpu_second": round(node_seconds / cpu_seconds, 1) if cpu_seconds else 0.0,
         "digest": _digest_of([report.digest for report in done]),
     }

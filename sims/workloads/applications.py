@@ -74,7 +74,7 @@ class Applications:
         for n in range(self._load.subscriptions):
             self._world.agenda.after(n * 20_000, self._subscribe)
         if self._load.events_per_second:
-            self._plan(self._load.events_per_second, 2_000_000, self._publish)
+            self._plan(self._load.calls_per_second, 2_000_000, self._publish)
         if self._load.churn_per_second:
             self._plan(self._load.churn_per_second, 4_000_000, self._churn)
         if self._load.advertised_per_second:
@@ -101,16 +101,23 @@ class Applications:
         rng, load, peers = self._rng, self._load, self.peers()
         if not peers:
             return
+        is_burst = bool(load.burst_share) and rng.random() < load.burst_share
+        drafts = [self._draft() for _ in range(rng.randint(2, load.burst_events_max) if is_burst else 1)]
+        self.published += len(drafts)
+        first = self._numbers + 1
+        self._numbers += len(drafts)
+        self._world.command(rng.choice(peers), PublishCommand(first, drafts))
+
+    def _draft(self) -> Draft:
+        rng, load = self._rng, self._load
         at_most_once = rng.random() < load.at_most_once_share
-        draft = Draft(
+        return Draft(
             rng.choice(TOPICS),
             draw_attributes(rng),
             rng.randbytes(rng.randint(0, 64)),
             load.retain_us / SECOND_US if rng.random() < load.retained_share else 0.0,
             Guarantee.AT_MOST_ONCE if at_most_once else Guarantee.EFFECTIVELY_ONCE,
         )
-        self.published += 1
-        self._world.command(rng.choice(peers), PublishCommand(self._next_number(), [draft]))
 
     def _subscribe(self) -> None:
         rng, load, peers = self._rng, self._load, self.peers()

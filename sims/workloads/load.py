@@ -11,6 +11,9 @@ class Load:
 
     subscriptions: int = 64
     events_per_second: float = 20.0
+    burst_share: float = 0.2
+    """Of what applications publish: many events in one call."""
+    burst_events_max: int = 20
     churn_per_second: float = 1.0
     """Subscribe and unsubscribe together."""
     open_share: float = 0.25
@@ -21,3 +24,9 @@ class Load:
     slow_share: float = 0.1
     advertised_per_second: float = 0.0
     """Advertise and withdraw together."""
+
+    @property
+    def calls_per_second(self) -> float:
+        """How often an application publishes, so that all bursts and single events come to the asked rate."""
+        burst_events = (2 + self.burst_events_max) / 2
+        return self.events_per_second / (1 + self.burst_share * (burst_events - 1))

@@ -35,7 +35,7 @@ from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
 from sims.workloads.load import Load
 from tests.analysis.rows import Numbers, tables_of
-from tests.mutants import applications, owed_events
+from tests.mutants import applications, owed_parcels
 from tests.mutants.hostile import OWNERS_FALL
 from tests.mutants.mutant import Break
 
@@ -224,7 +224,7 @@ def test_an_owner_that_believes_itself_loses_the_same_events_for_both(spark: Spa
     One difference there is, and it is meant: what a subscriber missed that was killed later may lie in its lost tail,
     so here it is unknown, while the simulator's checkers know.
     """
-    run = perform(OWNERS_FALL, 0, owed_events.calls_it_delivered_when_sent)
+    run = perform(OWNERS_FALL, 0, owed_parcels.calls_it_delivered_when_sent)
     tables = Tables(*(frame.coalesce(1).persist() for frame in tables_of(spark, run.records)))
     context = terms_of(tables)
     found = [row for audit in (losses, conservation) for row in audit.audit(tables, context).collect()]

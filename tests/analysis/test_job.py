@@ -14,6 +14,7 @@ from p2psub.analysis.outputs import WORK, keep, make_out, write_table
 from p2psub.analysis.questions import QUESTIONS
 from p2psub.cli.analyze import EXIT_VIOLATION
 from p2psub.errors import ConfigError
+from p2psub.model.records import SCHEMA_VERSION
 from tests.analysis.conftest import Analysed
 
 PROMISED = (
@@ -47,7 +48,7 @@ def test_a_loss_is_found_told_and_shown(analysed_market: Analysed) -> None:
     assert figures == json.loads((out / "figures.json").read_text())
     assert figures["undecided_findings"] == []
     (skipped,) = figures["skipped"]
-    assert skipped["reason"].startswith("schema version 9, newer than 3")
+    assert skipped["reason"].startswith(f"schema version 9, newer than {SCHEMA_VERSION}")
     names = {question.name for question in QUESTIONS} | {"violations", "skipped"}
     assert {path.name for path in (out / "tables").iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("json", "parquet")
@@ -64,7 +65,7 @@ def test_a_loss_is_found_told_and_shown(analysed_market: Analysed) -> None:
     page = (out / "report.html").read_text()
     assert page.count("<svg") == 6
     assert losses[0]["text"] in page
-    assert "schema version 9, newer than 3" in page
+    assert f"schema version 9, newer than {SCHEMA_VERSION}" in page
     assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables"}
 
 

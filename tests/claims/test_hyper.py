@@ -30,7 +30,7 @@ from sims.engine.host import Host
 from sims.experiments.broadcast import Algorithm, BroadcastReading, Choice, Trial, perform
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
-from tests.unit.bench import CONFIG, epoch, event_of, node_at, on_topic, sent
+from tests.unit.bench import CONFIG, epoch, event_of, matched_by, node_at, on_topic, sent
 from tests.unit.casts.cubes import CHANGE, Bench, leader_of
 from tests.unit.overlay.rings import Exchange
 
@@ -259,7 +259,7 @@ class Overlay:
         found: dict[ClusterId, list[Host]] = {cluster: [] for cluster in self.clusters()}
         for host in self.peers:
             assert host.cluster is not None
-            if cores_of(host).owner.match_index.match(event.key, event):
+            if matched_by(cores_of(host), event):
                 found[host.cluster].append(host)
         return found
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from p2psub.model.content import Event
 from p2psub.model.ids import CastId, Contact, EventId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.outcomes import Outcome
 from p2psub.parcels.remembered import Remembered
 from p2psub.publisher.publisher import Publisher, _Waiting
 from p2psub.subscriber import subscriber as subscriber_module
-from p2psub.subscriber.subscriber import Subscriber
+from p2psub.subscriber.subscriber import Subscriber, _Arrived
 from p2psub.super_node.routing import Routing, _Arriving
 from tests.mutants.hostile import APPLICATIONS_COME_AND_GO, OWNERS_FALL
 from tests.mutants.mutant import mutant
@@ -24,7 +24,7 @@ def remembers_nothing_handed_over(patch: pytest.MonkeyPatch) -> None:
     class Forgetful(Remembered[SubscriptionId]):
         """Notes nothing."""
 
-        def note(self, event: EventId, label: SubscriptionId, now: Micros) -> None:
+        def note(self, first: EventId, places: int, label: SubscriptionId, now: Micros) -> None:
             """Forgotten at once."""
 
     patch.setattr(subscriber_module, "Remembered", Forgetful)
@@ -42,12 +42,9 @@ def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
     look_up = Publisher._look_up
 
     def renamed(self: Publisher, waiting: _Waiting) -> None:
-        if waiting.sent_tick != self._step.tick and waiting.event.id in self._outbox:
-            self._sequence += 1
-            old = self._outbox.pop(waiting.event.id).event
-            id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
-            waiting.event = Event(id_, old.topic, old.attributes, old.body, old.retain_us, old.guarantee)
-            self._outbox[id_] = waiting
+        if waiting.sent_tick != self._step.tick and waiting.parcel.number in self._outbox:
+            events = [replace(event, id=_later(event.id)) for event in waiting.parcel.events]
+            waiting.parcel = replace(waiting.parcel, events=tuple(events))
         look_up(self, waiting)
 
     patch.setattr(Publisher, "_look_up", renamed)
@@ -58,13 +55,14 @@ def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     """Rule: also an ended subscription is answered for, else its events are owed for ever. Here nobody answers."""
     take, answer = Subscriber._take, Routing._answer
 
-    def silent(self: Subscriber, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
-        outcome = take(self, peer, id_, event)
-        return Outcome.DEFERRED if outcome in (Outcome.ENDED, Outcome.UNSUBSCRIBED) else outcome
+    def silent(
+        self: Subscriber, peer: Contact, id_: SubscriptionId, arrived: _Arrived, places: int
+    ) -> dict[Outcome, int]:
+        outcomes = take(self, peer, id_, arrived, places)
+        return {outcome: of for outcome, of in outcomes.items() if outcome not in (Outcome.ENDED, Outcome.UNSUBSCRIBED)}
 
     def without_the_ended(self: Routing, cast: CastId, arriving: _Arriving) -> None:
-        for id_ in [id_ for id_, outcome in arriving.outcomes.items() if outcome is Outcome.ENDED]:
-            del arriving.outcomes[id_]
+        arriving.outcomes = [said for said in arriving.outcomes if said.outcome is not Outcome.ENDED]
         answer(self, cast, arriving)
 
     patch.setattr(Subscriber, "_take", silent)
@@ -76,8 +74,15 @@ def calls_a_full_channel_delivered(patch: pytest.MonkeyPatch) -> None:
     """Rule: hand-over is when the application takes the item. Here an event for a full channel counts as delivered."""
     take = Subscriber._take
 
-    def generous(self: Subscriber, peer: Contact, id_: SubscriptionId, event: Event) -> Outcome | None:
-        outcome = take(self, peer, id_, event)
-        return Outcome.DELIVERED if outcome in (None, Outcome.DEFERRED) else outcome
+    def generous(
+        self: Subscriber, peer: Contact, id_: SubscriptionId, arrived: _Arrived, places: int
+    ) -> dict[Outcome, int]:
+        outcomes = take(self, peer, id_, arrived, places)
+        deferred = outcomes.pop(Outcome.DEFERRED, 0)
+        return outcomes | {Outcome.DELIVERED: outcomes.get(Outcome.DELIVERED, 0) | deferred}
 
     patch.setattr(Subscriber, "_take", generous)
+
+
+def _later(id_: EventId) -> EventId:
+    return EventId(id_.node, id_.incarnation, id_.sequence + (1 << 20))

@@ -10,6 +10,7 @@ from p2psub.model.graycode import Prefix, sibling_half
 from p2psub.model.ids import Contact
 from p2psub.model.messages.casts import Custody, EventPayload, EventSummary
 from p2psub.model.messages.cube import CubeHeartbeat
+from p2psub.model.messages.pubsub import OutcomeOf
 from p2psub.model.outcomes import Outcome
 from p2psub.node.leadership import Leadership
 from p2psub.super_node.antientropy import AntiEntropy
@@ -40,8 +41,8 @@ def takes_custody_for_delivery(patch: pytest.MonkeyPatch) -> None:
         for cast in [cast for cast in self._open.values() if cast.id == custody.id]:
             slot = cast.halves.get(custody.subcube)
             if slot is not None and slot.summary is None and isinstance(slot.payload, EventPayload):
-                owed = [subscription for _, _, several in slot.payload.targets for subscription in several]
-                slot.summary = EventSummary(tuple((id_, Outcome.DELIVERED) for id_ in owed))
+                wants = [want for _, _, several in slot.payload.targets for want in several]
+                slot.summary = EventSummary(tuple(OutcomeOf(id_, Outcome.DELIVERED, bitmap) for id_, bitmap in wants))
                 self._finish_if_whole(cast)
 
     patch.setattr(Casts, "on_custody", trusting)
@@ -57,7 +58,7 @@ def never_compares_changes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AntiEntropy, "on_cube_heartbeat", silent)
 
 
-@mutant("S1", on=CLUSTER_COMES_LATE, first=4)
+@mutant("S1", on=CLUSTER_COMES_LATE, first=11)
 def filling_cluster_serves_at_once(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new cluster acts only when its owners hold every change fixed at the split. Here it acts at once."""
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
-from p2psub.model.ids import Contact
-from p2psub.model.messages.cluster import Heartbeat, Left
+from p2psub.model.messages.cluster import Left
 from p2psub.node.leaver import Leaver
 from p2psub.node.life_cycle import Happening
 from p2psub.node.membership import Membership
 from p2psub.overlay.roster import Roster
-from tests.mutants.hostile import SMALL_RINGS_LEAVE, SMALL_RINGS_LEAVE_APART, SMALL_RINGS_LEAVE_UNDER_FIRE
+from tests.mutants.hostile import SMALL_RINGS_LEAVE, SMALL_RINGS_LEAVE_APART
 from tests.mutants.mutant import mutant
 
 
@@ -44,14 +42,3 @@ def leavers_never_lead(patch: pytest.MonkeyPatch) -> None:
     """Rule: leavers lead if no other can. Here a ring whose other members are down has no super-node."""
     is_my_turn = Membership.is_my_turn
     patch.setattr(Membership, "is_my_turn", lambda self: not self._life.is_leaving and is_my_turn(self))
-
-
-@mutant("S5", on=SMALL_RINGS_LEAVE_UNDER_FIRE, first=113, slow=True)
-def counts_only_whom_it_met_itself(patch: pytest.MonkeyPatch) -> None:
-    """Rule: a new super-node counts members that others met in the term before. Here it hears of none."""
-    note = Roster.note
-
-    def deaf(self: Roster, peer: Contact, heartbeat: Heartbeat) -> bool:
-        return note(self, peer, msgspec.structs.replace(heartbeat, met=()))
-
-    patch.setattr(Roster, "note", deaf)

@@ -10,7 +10,6 @@ from sims.scenarios.scenario import Scenario
 from sims.workloads.load import Load
 
 _LOAD = Load(subscriptions=24, events_per_second=10.0)
-_MANY_FAULTS = ("crash", "wipe", "partition", "loss", "duplicate", "reorder", "pause", "disk")
 _CHURN = Load(subscriptions=24, events_per_second=10.0, churn_per_second=6.0)
 
 OWNERS_FALL = Scenario(
@@ -125,7 +124,7 @@ LIGHTS_OUT_AMONG_CHANGES = Scenario(
     quiet_seconds=62.0,
     faults=(),
     schedules=("black_out",),
-    load=Load(subscriptions=40, events_per_second=20.0, churn_per_second=4.0),
+    load=Load(subscriptions=40, events_per_second=20.0, burst_share=0.0, churn_per_second=4.0),
 )
 """The same, among subscriptions of the other cluster that only some of those disks know."""
 
@@ -162,6 +161,11 @@ SHARDS_EMPTY = Scenario(
 )
 """Wildcard shards are empty every other second."""
 
+KEYS_MOVE_IN_BURSTS = replace(
+    TABLES_MOVE, load=Load(subscriptions=24, events_per_second=40.0, burst_share=1.0, churn_per_second=1.0)
+)
+"""Arcs move while everything is published in parcels of many topics."""
+
 SMALL_RINGS = Scenario(
     clusters=2,
     members=3,
@@ -185,24 +189,6 @@ SMALL_RINGS_LEAVE = Scenario(
 """Two of three members leave at once, and the third falls meanwhile."""
 SMALL_RINGS_LEAVE_APART = replace(SMALL_RINGS_LEAVE, clusters=3, faults=("partition",))
 """The same, while what they owe cannot be delivered."""
-
-SMALL_RINGS_LEAVE_UNDER_FIRE = Scenario(
-    clusters=3, members=3, seconds=150.0, faults=_MANY_FAULTS, schedules=("departures",)
-)
-"""Members of small rings leave under all faults."""
-
-LONE_RING_IN_PIECES = Scenario(
-    clusters=1,
-    members=8,
-    seconds=160.0,
-    quiet_seconds=62.0,
-    faults=("crash", "partition"),
-    schedules=(),
-    load=Load(subscriptions=32, events_per_second=10.0, churn_per_second=4.0),
-)
-"""Cuts of every kind through one ring, which no other cluster can tell what it missed."""
-LONE_RING_UNDER_FIRE = Scenario(clusters=1, members=8, seconds=200.0, faults=_MANY_FAULTS, schedules=())
-"""All faults on one ring: its terms end so soon that former super-nodes fill new ones."""
 
 CUBE_UNDER_FIRE = Scenario(
     clusters=4,

@@ -11,12 +11,9 @@ from p2psub.overlay.election import Election
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
 from p2psub.super_node.antientropy import AntiEntropy
-from p2psub.super_node.term import Office
 from tests.mutants.hostile import (
     LONE_RING_ADVERTISES,
-    LONE_RING_IN_PIECES,
     LONE_RING_PARTS,
-    LONE_RING_UNDER_FIRE,
     OWNERS_FALL,
     RINGS_PART,
     SMALL_RINGS,
@@ -92,23 +89,3 @@ def deposed_goes_on(patch: pytest.MonkeyPatch) -> None:
         return False if self.is_super_node else follow(self, cluster, epoch, super_node)
 
     patch.setattr(Election, "follow", stays)
-
-
-@mutant("S1", on=LONE_RING_IN_PIECES)
-def leads_on_an_old_word(patch: pytest.MonkeyPatch) -> None:
-    """Rule: a candidate is in sync for a lease after it was named. Here it is for ever, whatever went on without it."""
-    patch.setattr(Election, "is_fresh", property(lambda self: True))
-
-
-@mutant("S1", on=LONE_RING_UNDER_FIRE, first=700133, slow=True)
-def holds_everything_ever_after(patch: pytest.MonkeyPatch) -> None:
-    """Rule: a former super-node holds everything until the next term answers. Here it says so for ever."""
-    end = Office.end
-
-    def lasting(self: Office) -> None:
-        was_complete = self.term is not None and self.term.completeness.is_complete
-        end(self)
-        self._complete_until_tick = max(self._complete_until_tick, 1_000_000 if was_complete else 0)
-
-    patch.setattr(Office, "end", lasting)
-    patch.setattr(Office, "be_succeeded", lambda self: None)

@@ -12,20 +12,21 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import trio
+from msgspec.structs import replace
 
 from p2psub.api.items import Notification
 from p2psub.api.settings import PeerConfig
-from p2psub.model.content import Event, Guarantee, Timed
+from p2psub.model.content import Event, Guarantee
 from p2psub.model.effects import Connect, LinkLost
 from p2psub.model.ids import Contact, EventId, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import Deliver, Delivered, ParcelToSubscriber
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf
 from p2psub.model.outcomes import Outcome
+from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind
 from p2psub.runtime import handshake, link, tls
 from p2psub.runtime.handshake import Self
@@ -51,7 +52,7 @@ from tests.runtime.certified_nodes import (
 )
 from tests.runtime.places import Place, open_place
 from tests.unit.bench import node_at
-from tests.unit.notaries import sealed, stream_of
+from tests.unit.notaries import sealed
 
 DAY_S = 86_400.0
 SHORT_S = 0.2
@@ -389,12 +390,8 @@ class Victim:
         """One that calls itself Bob's."""
         return Event(EventId(self.bob.contact.id, 1, sequence), TOPIC, {}, body, 0, guarantee)
 
-    def deliver(self, event: Event) -> Deliver:
-        return Deliver(Timed(event, Micros(0)), (self.subscription.id,))
-
-    def stream(self, signer: CertifiedNode, *events: Event, number: int = 1) -> ParcelToSubscriber:
-        parcel = stream_of(signer.notary, *events, number=number).parcel
-        return ParcelToSubscriber(parcel, ((self.subscription.id, ()),))
+    def deliver(self, parcel: Parcel) -> Deliver:
+        return Deliver(parcel, Micros(0), ((self.subscription.id, b""),))
 
     async def take(self) -> tuple[int, bytes]:
         """The number and body of the next event that the application gets."""
@@ -415,24 +412,25 @@ async def victim_at(place: Place) -> AsyncIterator[Victim]:
 def forged_deliveries(victim: Victim) -> list[Deliver]:
     """Promised events that call themselves Bob's, each with another lie."""
     plain = victim.event(1, Guarantee.EFFECTIVELY_ONCE)
-    bobs, mallorys = (sealed(signer.notary, plain)[0] for signer in (victim.bob, victim.mallory))
+    bobs, mallorys = (sealed(signer.notary, plain) for signer in (victim.bob, victim.mallory))
     lies: list[dict[str, Any]] = [
         {"body": b"altered"},
         {"topic": "quotes/ACNE"},
         {"attributes": {"price": 1}},
         {"id": plain.id._replace(sequence=2)},
+        {"guarantee": Guarantee.AT_MOST_ONCE},
     ]
-    altered = [msgspec.structs.replace(bobs, **lie) for lie in lies]
-    return [victim.deliver(event) for event in (*altered, plain, mallorys)]
+    altered = [replace(bobs, events=(replace(plain, **lie),)) for lie in lies]
+    renamed = [replace(bobs, number=2), replace(bobs, signature=None)]
+    return [victim.deliver(parcel) for parcel in (*altered, *renamed, mallorys)]
 
 
-def forged_streams(victim: Victim, genuine: ParcelToSubscriber) -> list[ParcelToSubscriber]:
+def forged_streams(victim: Victim, genuine: Parcel) -> list[Deliver]:
     """The same two events, one of them altered; both unsigned; both signed by the liar."""
-    one, two = genuine.parcel.events
-    altered = (one, msgspec.structs.replace(two, body=b"altered"))
-    parcels = [msgspec.structs.replace(genuine.parcel, **lie) for lie in ({"events": altered}, {"signature": None})]
-    lies = [msgspec.structs.replace(genuine, parcel=parcel) for parcel in parcels]
-    return [*lies, victim.stream(victim.mallory, one, two)]
+    one, two = genuine.events
+    altered = (one, replace(two, body=b"altered"))
+    lies = [replace(genuine, **lie) for lie in ({"events": altered}, {"signature": None})]
+    return [victim.deliver(parcel) for parcel in (*lies, sealed(victim.mallory.notary, one, two))]
 
 
 async def answers(conversation: Conversation) -> list[Delivered]:
@@ -463,15 +461,15 @@ async def test_a_changed_event_body_is_refused(tmp_path: Path) -> None:
         victim_at(place) as victim,
         victim.mallory.welcomed(victim.address) as mallory,
     ):
-        streamed = victim.stream(victim.bob, *(victim.event(n, Guarantee.AT_MOST_ONCE) for n in (1, 2)))
-        (promised,) = sealed(victim.bob.notary, victim.event(3, Guarantee.EFFECTIVELY_ONCE))
+        streamed = sealed(victim.bob.notary, *(victim.event(n, Guarantee.AT_MOST_ONCE) for n in (1, 2)))
+        promised = sealed(victim.bob.notary, victim.event(3, Guarantee.EFFECTIVELY_ONCE), number=2)
         deliveries, streams = forged_deliveries(victim), forged_streams(victim, streamed)
         await mallory.say(*deliveries, *streams)
         assert await answers(mallory) == []
         assert victim.subscription.waiting == 0
-        await mallory.say(streamed, victim.deliver(promised))
+        await mallory.say(victim.deliver(streamed), victim.deliver(promised))
         (answer,) = await answers(mallory)
-        assert answer == Delivered(promised.id, ((victim.subscription.id, Outcome.DELIVERED),))
+        assert answer == Delivered(promised.id, (OutcomeOf(victim.subscription.id, Outcome.DELIVERED, b"\x01"),))
         assert [await victim.take() for _ in range(3)] == [(1, b"genuine"), (2, b"genuine"), (3, b"genuine")]
         await victim.bob.ping(victim.address)
     liar = victim.mallory.contact.id

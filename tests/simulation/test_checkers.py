@@ -18,7 +18,7 @@ from p2psub.model.records import Kind
 from p2psub.model.status import NodeStatus, Role
 from sims.checkers.evidence import Evidence
 from sims.checkers.judge import judge
-from sims.engine.faults import Crash, Departure, FaultLog
+from sims.engine.faults import Crash, Departure, FaultLog, FullDisk
 from sims.engine.successions import Succession
 from tests.simulation.trails import (
     CLUSTER,
@@ -71,6 +71,13 @@ def test_recorded_outcome_is_no_loss_but_unreachable_is() -> None:
         trail = sound_trail(without=(Kind.DELIVER, Kind.OUTCOME))
         trail.add(21 * H, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, outcome=outcome)
         assert found(evidence_of(trail)) == (set() if is_sound else {"S1"})
+
+
+def test_what_was_handed_over_may_be_given_up_by_a_holder_that_returns_late() -> None:
+    """S1: it does not know that others have paid, and the subscriber has it."""
+    trail = sound_trail()
+    trail.add(21 * H, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, outcome=Outcome.UNREACHABLE)
+    assert found(evidence_of(trail)) == set()
 
 
 def test_nothing_is_owed_beyond_the_vector_or_after_the_end() -> None:
@@ -147,6 +154,27 @@ def test_acknowledgement_without_its_copies_is_found() -> None:
         late.add(21 * H, Kind.COPY, who, event=EVENT.id)
     assert found(evidence_of(late)) == {"S5"}
     assert "S5" in found(evidence_of(sound_trail(without=(Kind.STORE,))))
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "breaks"), [(19, 22, {"S12"}), (19, None, {"S12"}), (20.5, 22, set()), (18, 20, set())]
+)
+def test_acknowledgement_on_a_full_disk_is_found(since: float, until: float | None, breaks: set[str]) -> None:
+    """S12: the owner's disk took nothing from before the publish until after the acknowledgement."""
+    trail = sound_trail(without=(Kind.ACKNOWLEDGE,))
+    trail.add(20 * H + 3, Kind.ACKNOWLEDGE, 4, event=EVENT.id, copies=3, matched=1, peer=node(0))
+    evidence = evidence_of(trail)
+    evidence.faults.full_disks.append(FullDisk(int(since * H), node(0), None if until is None else int(until * H)))
+    assert found(evidence) == breaks
+
+
+def test_refusals_and_late_returns_are_counted() -> None:
+    """A run that shows neither has not tried what it is there for."""
+    trail = sound_trail()
+    trail.add(22 * H, Kind.DROP, 0, event=EVENT.id, peer=node(4), reason=Reason.DISK_FULL)
+    evidence = evidence_of(trail)
+    judgement = judge(evidence)
+    assert (judgement.disk_full_refusals, judgement.beyond_horizon) == (1, 0)
 
 
 def test_torn_ring_is_found() -> None:

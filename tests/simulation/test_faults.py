@@ -116,3 +116,14 @@ def test_a_link_that_flaps_is_cut_many_times_for_a_moment() -> None:
     cuts = _play(0, "flap")[2].log.cuts
     assert len(cuts) > 10
     assert all(cut.until_us is not None and cut.until_us - cut.at_us <= SECOND_US + 1_000 for cut in cuts)
+
+
+def test_no_disk_is_said_to_be_full_after_the_process_on_it_fell() -> None:
+    """A crash makes room, and the log says so: what the next process acknowledges is durable."""
+    _, _, saboteur = _play(0, "crash", seconds=1)
+    host = saboteur.world.hosts[0]
+    saboteur.fill_disk(host)
+    saboteur.world.run_for(SECOND_US)
+    saboteur.down(host)
+    assert [(disk.node, disk.until_us) for disk in saboteur.log.full_disks] == [(host.id, saboteur.world.now)]
+    assert not host.disk.full

@@ -64,8 +64,8 @@ Said = tuple[int, NodeId, NodeId, Message]
 class Overheard(NodeCore):
     """A node whose messages somebody writes down."""
 
-    def __init__(self, heard: Callable[[NodeId, NodeId, Message], None], *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, heard: Callable[[NodeId, NodeId, Message], None], *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self._heard = heard
         self._name: NodeId = arguments[0].id
 
@@ -146,9 +146,10 @@ def _shown(message: Message) -> str:
         case cluster.IndexTransfer() | cluster.IndexStored():
             return f"{name}(table {message.version.n})"
         case pubsub.Acknowledge():
-            return f"{name}(copies={message.outcome.copies}, matched={message.outcome.matched})"
+            said = [f"copies={outcome.copies}, matched={outcome.matched}" for outcome in message.outcomes]
+            return f"{name}({'; '.join(said)})"
         case pubsub.Delivered() | pubsub.Routed():
-            return f"{name}({', '.join(outcome for _, outcome in message.outcomes)})"
+            return f"{name}({', '.join(said.outcome for said in message.outcomes)})"
         case cluster.Takeover():
             return f"{name}(epoch {message.epoch.counter})"
         case _:

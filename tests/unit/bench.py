@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ import msgspec
 
 from p2psub.admission.policy import AdmitAll, Policy
 from p2psub.config import NodeConfig
+from p2psub.matching.matcher import Wanted
 from p2psub.model.changes import Change, ChangeNumber, LogId
 from p2psub.model.circle import is_in_arc
 from p2psub.model.content import (
@@ -39,10 +40,11 @@ from p2psub.model.ids import (
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.model.messages.cluster import Heartbeat, IndexTransfer
+from p2psub.model.parcels import Parcel, places_at, to_bitmap
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.records import Kind, Record
 from p2psub.model.rights import Rights
-from p2psub.model.step import Step
+from p2psub.model.step import Body, Step
 from p2psub.node.cores import Cores, assemble
 from p2psub.node.security_context import SecurityContext
 from p2psub.parcels.sealer import Notary
@@ -98,6 +100,16 @@ def event_of(
     return Event(EventId(node_at(publisher), 1, sequence), topic, {}, body, retain_us, guarantee)
 
 
+def parcel_of(*events: Event, number: int | None = None) -> Parcel:
+    """All events of a parcel, unsigned; it is numbered as its first event unless a test says otherwise."""
+    return Parcel(events[0].id.sequence if number is None else number, len(events), events)
+
+
+def bits(*places: int) -> bytes:
+    """These places of a parcel, as they travel; none of them: all."""
+    return to_bitmap(places_at(list(places))) if places else b""
+
+
 def subscription_of(
     wanted: Filter,
     sequence: int = 1,
@@ -129,9 +141,28 @@ def wildcard_in_shard(shard: int, subscriber: int = 8) -> Subscription:
 # Steps
 
 
+class SteppedDisk(Step):
+    """A step whose disk answers at once: what was appended is read within the step."""
+
+    __slots__ = ("bodies",)
+
+    def __init__(self, me: Contact, incarnation: int, rng: Random, wall_offset_us: int = 0, last_pack: int = 0) -> None:
+        super().__init__(me, incarnation, rng, wall_offset_us, last_pack)
+        self.bodies: dict[int, object] = {}
+        """By pack; one that is taken out cannot be read any more."""
+
+    def append(self, head: object, body: object) -> int:
+        number = super().append(head, body)
+        self.bodies[number] = body
+        return number
+
+    def read(self, packs: Sequence[int], then: Callable[[list[Body]], None]) -> None:
+        then([(number, self.bodies.get(number)) for number in packs])
+
+
 def step_at(place: int, incarnation: int = 1) -> Step:
     """A step of the node at that place, with its own fixed dice."""
-    return Step(at(place), incarnation, Random(place))
+    return SteppedDisk(at(place), incarnation, Random(place))
 
 
 def sent(step: Step) -> list[tuple[Contact, Message]]:
@@ -234,6 +265,13 @@ def member_at(
     give_index(cores, table, changes)
     forget(cores.step)
     return cores
+
+
+def matched_by(cores: Cores, event: Event) -> list[SubscriptionId]:
+    """The subscriptions under the event's topic that a member's index finds for it."""
+    wanted = Wanted()
+    cores.owner.match_index.match_many(event.key, [event], [0], wanted)
+    return list(wanted)
 
 
 def forget(step: Step) -> None:

@@ -6,20 +6,20 @@ import hashlib
 import time
 from typing import NamedTuple
 
-import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bootstrap.issuance import issue, issue_ca
 from p2psub.identity.certificates import NONCE_BYTES, Claims
 from p2psub.identity.keys import NodeKey, derive_node_id
 from p2psub.identity.notary import NodeNotary
-from p2psub.model.content import Event
+from p2psub.model.content import Event, Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.merkle import Tree, statement_of
-from p2psub.model.messages.pubsub import Parcel, ParcelToOwner
+from p2psub.model.messages.pubsub import ParcelToOwner
+from p2psub.model.parcels import Parcel
 from p2psub.model.rights import Rights
-from p2psub.model.seals import Seal, Signature
+from p2psub.model.seals import Signature
 from p2psub.parcels.sealer import Notary
 
 OVERLAY = "demo"
@@ -81,18 +81,14 @@ def _stamp(node: NodeId, statement: bytes) -> bytes:
 # What they sign
 
 
-def sealed(notary: Notary, *events: Event) -> list[Event]:
-    """Events of one batch, each with its seal."""
-    tree = Tree([content_hash(event) for event in events])
-    signature = notary.sign(statement_of(tree.root, len(events), None))
-    return [
-        msgspec.structs.replace(event, seal=Seal(signature, len(events), place, tree.proof([place])))
-        for place, event in enumerate(events)
-    ]
+def sealed(notary: Notary, *events: Event, number: int = 1) -> Parcel:
+    """Events of one parcel under the notary's signature."""
+    root = Tree([content_hash(event) for event in events]).root
+    is_promised = events[0].guarantee is Guarantee.EFFECTIVELY_ONCE
+    signature = notary.sign(statement_of(root, len(events), number, is_promised))
+    return Parcel(number, len(events), events, signature=signature)
 
 
 def stream_of(notary: Notary, *events: Event, number: int = 1) -> ParcelToOwner:
-    """Events of one parcel, as their publisher sends them."""
-    tree = Tree([content_hash(event) for event in events])
-    signature = notary.sign(statement_of(tree.root, len(events), number))
-    return ParcelToOwner(Parcel(number, events, len(events), signature=signature), tree.leaves)
+    """Events of one parcel, as their publisher sends them if they promise nothing."""
+    return ParcelToOwner(sealed(notary, *events, number=number), tuple(content_hash(event) for event in events))

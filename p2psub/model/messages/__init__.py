@@ -47,6 +47,8 @@ AnyMessage = (
     | pubsub.NotOwner
     | pubsub.StoreCopy
     | pubsub.CopyStored
+    | pubsub.CopyRefused
+    | pubsub.CopyLost
     | pubsub.Discharged
     | pubsub.MatchRequest
     | pubsub.MatchResponse
@@ -56,7 +58,6 @@ AnyMessage = (
     | pubsub.Delivered
     | pubsub.ParcelToOwner
     | pubsub.ParcelToShard
-    | pubsub.ParcelToSubscriber
     | pubsub.ShardRequest
     | pubsub.ShardEmpty
     | denials.DenyOffer

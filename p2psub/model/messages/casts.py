@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from p2psub.model.changes import Change
-from p2psub.model.content import Guarantee, Timed
+from p2psub.model.content import Age, Guarantee, older
 from p2psub.model.graycode import Prefix, overlaps
-from p2psub.model.ids import CastId, ClusterId, SubscriptionId
+from p2psub.model.ids import CastId, ClusterId
 from p2psub.model.messages.base import SMALL, Lane, Message
-from p2psub.model.outcomes import Missed, Outcome
+from p2psub.model.messages.pubsub import OutcomeOf, Want
+from p2psub.model.outcomes import Missed
+from p2psub.model.parcels import Parcel, from_bitmap
 from p2psub.model.places import Entry
 
 
@@ -30,7 +32,7 @@ class ChangeSummary(Message, frozen=True):
 class EventSummary(Message, frozen=True):
     """Outcomes of one subtree; a subscription without outcome is not named, and its owner tries again."""
 
-    outcomes: tuple[tuple[SubscriptionId, Outcome], ...]
+    outcomes: tuple[OutcomeOf, ...]
 
 
 Summary = ChangeSummary | EventSummary
@@ -61,25 +63,39 @@ class ChangePayload(Message, frozen=True):
         return ChangeCast(id_, subcube, self, hops)
 
 
-class EventPayload(Message, frozen=True):
-    """Multicast: an event, and per target cluster the matched subscriptions; `missed` as in `Deliver`."""
+Target = tuple[ClusterId, Prefix, tuple[Want, ...]]
+"""A cluster, where it was in the cube, and what its subscriptions get."""
 
-    timed: Timed
-    targets: tuple[tuple[ClusterId, Prefix, tuple[SubscriptionId, ...]], ...]
+
+class EventPayload(Message, frozen=True):
+    """Multicast: a parcel, and per target cluster the matched subscriptions; `missed` as in `Deliver`."""
+
+    parcel: Parcel
+    age_us: Age
+    targets: tuple[Target, ...]
     missed: tuple[Missed, ...] = ()
 
     @property
     def wants_answer(self) -> bool:
-        return self.timed.event.guarantee is Guarantee.EFFECTIVELY_ONCE
+        return self.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
 
     def aged(self, by_us: int) -> EventPayload:
-        return EventPayload(self.timed.aged(by_us), self.targets, self.missed)
+        return EventPayload(self.parcel, older(self.age_us, by_us), self.targets, self.missed)
 
     def restrict(self, half: Prefix) -> EventPayload | None:
+        """The part for a half; events that no target there wants stay behind, as does an unsound parcel."""
         targets = [target for target in self.targets if overlaps(half, target[1])]
         if len(targets) == len(self.targets):
             return self
-        return EventPayload(self.timed, tuple(targets), self.missed) if targets else None
+        if not targets:
+            return None
+        whole, needed = self.parcel.places, 0
+        for _, _, wants in targets:
+            for _, bitmap in wants:
+                needed |= from_bitmap(bitmap, whole)
+        if not needed or not self.parcel.is_sound():
+            return None
+        return EventPayload(self.parcel.part(needed), self.age_us, tuple(targets), self.missed)
 
     def has_part_in(self, prefix: Prefix) -> bool:
         return any(overlaps(prefix, target[1]) for target in self.targets)
@@ -115,7 +131,8 @@ class EventCast(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + SMALL + self.payload.timed.weight
+        wants = sum([len(target[2]) for target in self.payload.targets])
+        return SMALL * (2 + wants) + self.payload.parcel.weight
 
     def aged(self, by_us: int) -> EventCast:
         return EventCast(self.id, self.subcube, self.payload.aged(by_us), self.hops)

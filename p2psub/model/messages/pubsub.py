@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import msgspec
 
-from p2psub.model.changes import Vector
-from p2psub.model.content import Declaration, Event, Timed
-from p2psub.model.ids import ClusterId, Contact, EventId, Natural, SubscriptionId
+from p2psub.model.changes import LOG_BYTES, Vector
+from p2psub.model.content import Age, Declaration, Event, older
+from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import SMALL, Lane, Message
-from p2psub.model.outcomes import Missed, Outcome, PublishOutcome, VerdictStatus
+from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
+from p2psub.model.parcels import Bitmap, Parcel, ParcelId, weight_of_events
 from p2psub.model.places import TableVersion
-from p2psub.model.seals import Leaf, Signature
+from p2psub.model.reasons import Reason
+from p2psub.model.seals import BATCH_MAX, Leaf
 
 
 class Declare(Message, frozen=True):
@@ -32,115 +34,178 @@ class Verdict(Message, frozen=True):
 
 
 class Publish(Message, frozen=True):
-    """A publisher to the owner of the topic; repeated from the outbox until acknowledged."""
+    """A publisher to the owner of the topics: a parcel, or what of it is not acknowledged; repeated until it is."""
 
     lane: ClassVar[Lane] = Lane.CONTENT
-    timed: Timed
+    parcel: Parcel
+    age_us: Age
 
     @property
     def weight(self) -> int:
-        return SMALL + self.timed.weight
+        return SMALL + self.parcel.weight
 
     def aged(self, by_us: int) -> Publish:
-        return msgspec.structs.replace(self, timed=self.timed.aged(by_us))
+        return Publish(self.parcel, older(self.age_us, by_us))
+
+
+class Acknowledged(msgspec.Struct, frozen=True, array_like=True):
+    """What became of some events of a parcel, alike: how many copies and matches they have, or why they are refused."""
+
+    bitmap: Bitmap
+    copies: int | None = None
+    matched: int | None = None
+    refused: Reason | None = None
 
 
 class Acknowledge(Message, frozen=True):
-    """Stored in `copies` places; from here on the event is the cluster's."""
+    """From here on these events are the cluster's, or they are refused."""
 
-    outcome: PublishOutcome
+    parcel: ParcelId
+    outcomes: tuple[Acknowledged, ...]
 
 
 class NotOwner(Message, frozen=True):
-    """The event's key is not (or not yet) the receiver's; names the owner, if known."""
+    """The keys of these events are not (or not yet) the receiver's; names their owners, as far as they are known."""
 
-    event: EventId
-    owner: Contact | None
+    parcel: ParcelId
+    owners: tuple[tuple[Bitmap, Contact | None], ...]
 
 
 class Obligation(msgspec.Struct, frozen=True, array_like=True):
-    """A matched subscription to which the event is owed."""
+    """A matched subscription, and the events of a parcel that are owed to it."""
 
     subscription: SubscriptionId
     cluster: ClusterId
+    bitmap: Bitmap = b""
 
 
-class OwedEventId(NamedTuple):
-    """An event and a digest of the subscriptions it was matched with.
+class OwedParcelId(NamedTuple):
+    """A parcel and a digest of the subscriptions with which events of it were matched.
 
-    Two owners parted by a cut may store one event with different matches: two owed events, each paid on its own.
+    Two owners parted by a cut may store one event with different matches: it is owed twice, and paid each time.
     """
 
-    event: EventId
+    parcel: ParcelId
     matches: bytes
 
 
-class OwedEvent(msgspec.Struct, frozen=True, array_like=True):
-    """An event as its holders keep it: with what it owes, and the change vector it was matched against."""
+class OwedParcel(msgspec.Struct, frozen=True, array_like=True):
+    """Events as their holders keep them: with what they owe, and the change vector they were matched against."""
 
-    id: OwedEventId
-    timed: Timed
+    matches: bytes
+    parcel: Parcel
+    age_us: Age
     owed: tuple[Obligation, ...]
-    matched: int
+    matched: tuple[tuple[Natural, Bitmap], ...]
+    """How many subscriptions want an event, and which events those are."""
     vector: Vector
     publisher: Contact
 
-    def aged(self, by_us: int) -> OwedEvent:
-        """The same, so much later."""
-        return msgspec.structs.replace(self, timed=self.timed.aged(by_us))
-
-
-class StoredEvent(msgspec.Struct, frozen=True, array_like=True):
-    """An owed event as a row of the store, with the instant of writing by this machine's wall clock."""
-
-    written_us: int
-    owed_event: OwedEvent
-
-
-class StoreCopy(Message, frozen=True):
-    """Asks the receiver to hold these owed events: replication, hand-over and give-back alike."""
-
-    lane: ClassVar[Lane] = Lane.CONTROL
-    cluster: ClusterId
-    owed_events: tuple[OwedEvent, ...]
+    @property
+    def id(self) -> OwedParcelId:
+        return OwedParcelId(self.parcel.id, self.matches)
 
     @property
     def weight(self) -> int:
-        return sum(2 * SMALL + owed_event.timed.weight for owed_event in self.owed_events)
+        """Roughly its bytes on a link."""
+        return SMALL + self.parcel.weight + 96 * len(self.owed) + LOG_BYTES * len(self.vector)
+
+    def aged(self, by_us: int) -> OwedParcel:
+        """The same, so much later."""
+        return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
+
+
+class OwedHead(msgspec.Struct, frozen=True, array_like=True):
+    """What a holder must know of owed events without reading them: the head of a pack whose body is their parcel."""
+
+    written_us: int
+    """The instant of writing, by this machine's wall clock."""
+    age_us: Age
+    id: OwedParcelId
+    first: EventId
+    """Of the event at place 0."""
+    keys: tuple[tuple[Key, Bitmap], ...]
+    """The keys of the events, and which events those are. No bitmap here stands for all."""
+    owed: tuple[Obligation, ...]
+    matched: tuple[tuple[Natural, Bitmap], ...]
+    retained: Bitmap
+    """The events whose class keeps them when they owe nothing any more."""
+    body_bytes: Natural
+    """Of the body of one of them, on average."""
+    vector: Vector
+    publisher: Contact
+
+
+OwedPlaces = tuple[OwedParcelId, Bitmap]
+"""Some of the events that a parcel owes."""
+
+
+class StoreCopy(Message, frozen=True):
+    """Asks the receiver to hold what is owed: replication, hand-over and give-back alike."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    cluster: ClusterId
+    owed_parcels: tuple[OwedParcel, ...]
+
+    @property
+    def weight(self) -> int:
+        return SMALL + sum([owed_parcel.weight for owed_parcel in self.owed_parcels])
 
     def aged(self, by_us: int) -> StoreCopy:
-        return StoreCopy(self.cluster, tuple(owed_event.aged(by_us) for owed_event in self.owed_events))
+        return StoreCopy(self.cluster, tuple(owed_parcel.aged(by_us) for owed_parcel in self.owed_parcels))
 
 
 class CopyStored(Message, frozen=True):
     """Held durably by the sender, which follows this table: by a newer one it may let go again."""
 
     cluster: ClusterId
-    owed_events: tuple[OwedEventId, ...]
+    held: tuple[OwedPlaces, ...]
     table: TableVersion | None
 
 
-class Discharged(Message, frozen=True):
-    """These owed events owe nothing any more."""
+class CopyRefused(Message, frozen=True):
+    """The sender's disk takes nothing at present: it does not hold these events, and another member should."""
 
     cluster: ClusterId
-    owed_events: tuple[OwedEventId, ...]
+    refused: tuple[OwedPlaces, ...]
+
+
+class CopyLost(Message, frozen=True):
+    """The sender finds that it cannot read these events any more; a member that holds them sends them again."""
+
+    cluster: ClusterId
+    lost: tuple[OwedPlaces, ...]
+
+
+class Discharged(Message, frozen=True):
+    """These events owe nothing any more."""
+
+    cluster: ClusterId
+    discharged: tuple[OwedPlaces, ...]
 
 
 class MatchRequest(Message, frozen=True):
-    """The topic's owner asks a wildcard shard's owner for its matches; repeated until answered."""
+    """The topics' owner asks a wildcard shard's owner for its matches; repeated until answered.
+
+    No filter looks at a body, so the events travel without.
+    """
 
     cluster: ClusterId
     shard: int
-    event: Event
+    number: Natural
+    events: Annotated[tuple[Event, ...], msgspec.Meta(min_length=1, max_length=BATCH_MAX)]
+
+    @property
+    def weight(self) -> int:
+        return SMALL + weight_of_events(self.events)
 
 
 class MatchResponse(Message, frozen=True):
-    """The shard's matches under `vector`; `empty` leases the right not to ask for a while."""
+    """The shard's matches under `vector`, by the request's number; `empty` leases the right not to ask for a while."""
 
     cluster: ClusterId
     shard: int
-    event: EventId
+    number: Natural
     matches: tuple[Obligation, ...]
     vector: Vector
     empty: bool
@@ -151,72 +216,68 @@ class Route(Message, frozen=True):
 
     lane: ClassVar[Lane] = Lane.CONTENT
     attempt: int
-    timed: Timed
+    parcel: Parcel
+    age_us: Age
     owed: tuple[Obligation, ...]
     missed: tuple[Missed, ...] = ()
 
     @property
     def weight(self) -> int:
-        return SMALL + self.timed.weight
+        return SMALL * (1 + len(self.owed)) + self.parcel.weight
 
     def aged(self, by_us: int) -> Route:
-        return msgspec.structs.replace(self, timed=self.timed.aged(by_us))
+        return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
+
+
+class OutcomeOf(msgspec.Struct, frozen=True, array_like=True):
+    """How some events of a parcel ended for one subscription."""
+
+    subscription: SubscriptionId
+    outcome: Outcome
+    bitmap: Bitmap
 
 
 class Routed(Message, frozen=True):
     """What the multicast achieved."""
 
     attempt: int
-    event: EventId
-    outcomes: tuple[tuple[SubscriptionId, Outcome], ...]
+    parcel: ParcelId
+    outcomes: tuple[OutcomeOf, ...]
+
+
+Want = tuple[SubscriptionId, Bitmap]
+"""A subscription, and the events of a parcel that it gets."""
 
 
 class Deliver(Message, frozen=True):
-    """The event, for these subscriptions of the receiving peer; repeated until every one has an outcome.
+    """Events for subscriptions of the receiving peer; if they are promised, repeated until every one has an outcome.
 
     `missed` tells of events that never come because their owner's spool was full; repeated with every delivery.
     """
 
     lane: ClassVar[Lane] = Lane.CONTENT
-    timed: Timed
-    subscriptions: tuple[SubscriptionId, ...]
+    parcel: Parcel
+    age_us: Age
+    wants: tuple[Want, ...]
     missed: tuple[Missed, ...] = ()
 
     @property
     def weight(self) -> int:
-        return SMALL + self.timed.weight
+        return SMALL * len(self.wants) + self.parcel.weight
 
     def aged(self, by_us: int) -> Deliver:
-        return msgspec.structs.replace(self, timed=self.timed.aged(by_us))
+        return Deliver(self.parcel, older(self.age_us, by_us), self.wants, self.missed)
 
 
 class Delivered(Message, frozen=True):
     """Outcomes at the subscribing peer."""
 
-    event: EventId
-    outcomes: tuple[tuple[SubscriptionId, Outcome], ...]
-
-
-class Parcel(msgspec.Struct, frozen=True, array_like=True):
-    """Events that promise nothing, of one start of one publisher, which numbers its parcels and signs each once.
-
-    Of `size` events these are at `places`, and the proof leads from them to what was signed. No places: all of them.
-    """
-
-    number: Natural
-    events: tuple[Event, ...]
-    size: Natural
-    places: tuple[Natural, ...] = ()
-    signature: Signature | None = None
-    proof: tuple[Leaf, ...] = ()
-
-    @property
-    def weight(self) -> int:
-        return 5 * SMALL + 16 * len(self.proof) + 64 * self.size + sum([len(event.body) for event in self.events])
+    parcel: ParcelId
+    outcomes: tuple[OutcomeOf, ...]
 
 
 class ParcelToOwner(Message, frozen=True):
-    """A publisher to the owner of the topics. Said once, as everything about a parcel.
+    """A publisher to the owner of the topics, with events that promise nothing. Said once, as all that follows from it.
 
     The leaves spare an owner that passes on a part of the parcel to hash all of it. If they are wrong, the receivers
     refuse the part, and only the publisher is harmed.
@@ -243,18 +304,6 @@ class ParcelToShard(Message, frozen=True):
     @property
     def weight(self) -> int:
         return 16 * len(self.leaves) + self.parcel.weight
-
-
-class ParcelToSubscriber(Message, frozen=True):
-    """Events for subscriptions of the receiving peer, each with the indexes of its events; none: all of them."""
-
-    lane: ClassVar[Lane] = Lane.CONTENT
-    parcel: Parcel
-    wanted: tuple[tuple[SubscriptionId, tuple[Natural, ...]], ...]
-
-    @property
-    def weight(self) -> int:
-        return SMALL * len(self.wanted) + self.parcel.weight
 
 
 class ShardRequest(Message, frozen=True):

@@ -18,7 +18,7 @@ from p2psub.node.cores import Cores
 from sims.engine.host import Host
 from sims.scenarios.scenario import Scenario
 from sims.scenarios.stage import Stage
-from tests.unit.bench import at, event_of, on_topic, sent_of, subscription_of, topic_in
+from tests.unit.bench import at, event_of, matched_by, on_topic, sent_of, subscription_of, topic_in
 from tests.unit.leaders import Leader
 
 FORBIDDEN, WELCOME = "forbidden", "welcome"
@@ -70,10 +70,10 @@ class Overlay:
         assert self.stage.form()
         self.run(12)
 
-    def birth(self, *args: object) -> NodeCore:
+    def birth(self, *args: object, **named: object) -> NodeCore:
         """A node; its cluster is the seventh argument."""
         policy = self.policy if args[6] == "c001" else AdmitAll()
-        return partial(NodeCore, policy=policy)(*args)  # type: ignore[arg-type]
+        return partial(NodeCore, policy=policy)(*args, **named)  # type: ignore[arg-type]
 
     def run(self, seconds: int) -> None:
         self.stage.world.run_for(seconds * SECOND_US)
@@ -84,9 +84,7 @@ class Overlay:
     def matching(self, topic: str) -> list[NodeId]:
         """Everybody whose index has an active subscription to the topic."""
         event = event_of(topic)
-        return [
-            host.id for host in self.stage.saboteur.peers() if cores_of(host).owner.match_index.match(event.key, event)
-        ]
+        return [host.id for host in self.stage.saboteur.peers() if matched_by(cores_of(host), event)]
 
 
 def cores_of(host: Host) -> Cores:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from p2psub.model.content import Guarantee, Timed
+import pytest
+
+from p2psub.model.content import Guarantee
 from p2psub.model.graycode import Prefix
-from p2psub.model.ids import CastId, ClusterId, Contact
+from p2psub.model.ids import CastId, ClusterId, Contact, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import (
     Answer,
@@ -16,21 +18,26 @@ from p2psub.model.messages.casts import (
     EventSummary,
 )
 from p2psub.model.messages.cube import SplitRequest
+from p2psub.model.messages.pubsub import OutcomeOf
 from p2psub.model.outcomes import Outcome
+from p2psub.model.parcels import Parcel
 from p2psub.model.places import Entry
 from p2psub.model.records import Kind
 from tests.unit.bench import (
     CONFIG,
     at,
+    bits,
     epoch,
     event_of,
     on_topic,
+    parcel_of,
     records_of,
     sent,
     subscription_of,
     tick,
 )
 from tests.unit.casts.cubes import CHANGE, FOREIGN, PARENT, Bench, cluster_at, leader_of, vote
+from tests.unit.unsound import UNSOUND
 
 
 def handed_on(cast: CastId, receiver: str, half: str, hops: int = 1) -> tuple[Contact, ChangeCast]:
@@ -226,9 +233,14 @@ def test_deposed_super_node_sends_its_parents_elsewhere() -> None:
 
 def multicast(*targets: str, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) -> EventPayload:
     """An event for one subscription in each target cluster."""
-    timed = Timed(event_of("x", guarantee=guarantee), Micros(0))
-    wanted = [(cluster_at(t), Prefix(t), (subscription_of(on_topic("x"), int("1" + t, 2)).id,)) for t in targets]
-    return EventPayload(timed, tuple(wanted))
+    parcel = parcel_of(event_of("x", guarantee=guarantee))
+    ids = [subscription_of(on_topic("x"), int("1" + t, 2)).id for t in targets]
+    wanted = [(cluster_at(t), Prefix(t), ((id_, b""),)) for t, id_ in zip(targets, ids, strict=True)]
+    return EventPayload(parcel, Micros(0), tuple(wanted))
+
+
+def _subscription(said: OutcomeOf) -> SubscriptionId:
+    return said.subscription
 
 
 def test_multicast_enters_only_halves_that_hold_a_target() -> None:
@@ -249,14 +261,17 @@ def test_multicast_gathers_every_outcome() -> None:
     bench = Bench("00")
     payload = multicast("00", "01", "11")
     cast = bench.start(payload)
-    said = {prefix: EventSummary(((ids[0], Outcome.DELIVERED),)) for _, prefix, ids in payload.targets}
+    said = {
+        prefix: EventSummary((OutcomeOf(wants[0][0], Outcome.DELIVERED, b""),)) for _, prefix, wants in payload.targets
+    }
     bench.casts.answer_locally(cast, said[Prefix("00")])
     for half, target in (("1", "11"), ("01", "01")):
         bench.casts.on_answer(leader_of(half), Answer(cast, Prefix(half), said[Prefix(target)]))
     ((summary, is_whole),) = bench.done
     assert isinstance(summary, EventSummary)
     assert is_whole
-    assert sorted(summary.outcomes) == sorted(outcome for part in said.values() for outcome in part.outcomes)
+    told = [outcome for part in said.values() for outcome in part.outcomes]
+    assert sorted(summary.outcomes, key=_subscription) == sorted(told, key=_subscription)
 
 
 def test_at_most_once_waits_for_nobody() -> None:
@@ -305,8 +320,30 @@ def test_event_is_cut_down_to_the_targets_of_a_half() -> None:
     ]
 
 
+def test_half_gets_only_the_events_that_a_target_there_wants() -> None:
+    """The rest of the parcel stays behind; what travels names the same places as before."""
+    parcel = parcel_of(*(event_of("x", n) for n in range(1, 6)))
+    low, high = (subscription_of(on_topic("x"), n).id for n in (1, 2))
+    near = (cluster_at("0"), Prefix("0"), ((low, bits(0, 1)),))
+    far = (cluster_at("1"), Prefix("1"), ((high, bits(1, 4)),))
+    payload = EventPayload(parcel, Micros(7), (near, far))
+    assert payload.restrict(Prefix("1")) == EventPayload(parcel.part(0b10010), Micros(7), (far,))
+    assert payload.restrict(Prefix("")) is payload
+    nothing = (cluster_at("1"), Prefix("1"), ((high, bits(9)),))
+    assert EventPayload(parcel, Micros(7), (near, nothing)).restrict(Prefix("1")) is None, "no such place"
+
+
+@pytest.mark.parametrize("parcel", UNSOUND.values(), ids=UNSOUND)
+def test_no_half_gets_a_part_of_an_unsound_parcel(parcel: Parcel) -> None:
+    """A super-node that lies takes no other down: there is no telling which events its places name."""
+    one, other = (subscription_of(on_topic("x"), n).id for n in (1, 2))
+    near = (cluster_at("0"), Prefix("0"), ((one, bits(0)),))
+    far = (cluster_at("1"), Prefix("1"), ((other, bits(1)),))
+    assert EventPayload(parcel, Micros(7), (near, far)).restrict(Prefix("1")) is None
+
+
 def test_summary_of_another_kind_counts_nothing() -> None:
     """A liar may answer a multicast with votes, or a broadcast with outcomes: neither is merged."""
-    said = EventSummary(((subscription_of(on_topic("x")).id, Outcome.DELIVERED),))
+    said = EventSummary((OutcomeOf(subscription_of(on_topic("x")).id, Outcome.DELIVERED, b""),))
     assert multicast("1").merge([vote("1"), said]) == said
     assert CHANGE.merge([said, vote("1")]) == vote("1")

@@ -63,7 +63,7 @@ def test_packs_are_erased_with_the_next_writes_or_when_it_is_time() -> None:
 
 def test_bodies_go_to_whoever_asked_until_all_are_there() -> None:
     """A read may be of what the same step appended; pages of two reads do not mix, and what is lost is recorded."""
-    step, first, second = step_at(1), list[Body](), list[Body]()
+    step, first, second = Step(at(1), 1, Random(1)), list[Body](), list[Body]()
     step.read([7, step.append("head", "body")], first.extend)
     step.read([9], second.extend)
     assert step.close()[1:] == [ReadPacks(1, [7, 1]), ReadPacks(2, [9])]

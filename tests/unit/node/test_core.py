@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from p2psub.model.changes import Change
-from p2psub.model.content import Draft, Timed
-from p2psub.model.digests import owed_event_id
+from p2psub.model.content import Draft
+from p2psub.model.digests import digest_of_matches
 from p2psub.model.effects import (
     Connect,
     ConsumedCommand,
@@ -36,13 +36,13 @@ from p2psub.model.messages.cluster import Takeover
 from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
 from p2psub.model.messages.hello import Welcome
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import Declare, OwedEvent, StoredEvent
+from p2psub.model.messages.pubsub import Declare, OwedParcel
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage, Role
 from p2psub.model.step import Body
 from p2psub.node.core import Disk, NodeCore
-from p2psub.owner.owed_events import OWED_EVENT_NAMESPACE
+from p2psub.owner.held_parcel import head_of
 from p2psub.super_node.change_set import CHANGE_NAMESPACE
 from tests.unit.bench import (
     CLUSTER,
@@ -53,6 +53,7 @@ from tests.unit.bench import (
     event_of,
     node_at,
     on_topic,
+    parcel_of,
     subscription_of,
     table_of,
 )
@@ -167,13 +168,13 @@ def test_restarted_node_has_what_was_durable_and_nothing_else() -> None:
     """Cluster and epoch, changes, owed events; a role and a lease must be earned again."""
     change: Change = change_of(subscription_of(on_topic("x")), 1, epoch(4, 9))
     event = event_of("x")
-    owed_event = OwedEvent(owed_event_id(event.id, ()), Timed(event, Micros(0)), (), 0, (), PEER)
+    owed_parcel = OwedParcel(digest_of_matches(()), parcel_of(event), Micros(0), (), ((0, b""),), (), PEER)
     disk: Disk = {
         "membership": {("cluster",): (CLUSTER, epoch(4, 9)), ("contacts",): (PEER,)},
         CHANGE_NAMESPACE: {change.number: change},
-        OWED_EVENT_NAMESPACE: {owed_event.id: StoredEvent(0, owed_event)},
     }
-    status = Machine(disk, (PEER,), incarnation=2).core.status()
+    packs = StoredPacks(1, {1: head_of(owed_parcel, 0)})
+    status = Machine(disk, (PEER,), incarnation=2, packs=packs).core.status()
     assert (status.cluster, status.epoch, status.kept) == (CLUSTER, epoch(4, 9), (event.id,))
     assert (status.role, status.super_node, status.serves) == (Role.JOINING, None, False)
     holder = Machine()
@@ -307,7 +308,8 @@ def test_last_peer_waits_until_it_owes_nothing() -> None:
 
 def test_what_the_disk_says_reaches_whoever_asked() -> None:
     """Bodies go to the core that reads them, and the step shows whether the disk takes anything."""
-    machine = Machine(packs=StoredPacks(6, {6: "head"}))
+    owed_parcel = OwedParcel(digest_of_matches(()), parcel_of(event_of("x")), Micros(0), (), ((0, b""),), (), PEER)
+    machine = Machine(packs=StoredPacks(6, {6: head_of(owed_parcel, 0)}))
     step, bodies = machine.core._step, list[Body]()
     assert step.append("head", "body") == 7
     step.read([6], bodies.extend)

@@ -6,18 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psub.config import EgressConfig
-from p2psub.model.content import Timed
-from p2psub.model.digests import owed_event_id
+from p2psub.model.digests import digest_of_matches
 from p2psub.model.effects import Connect, Transmit
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Lane, Message
 from p2psub.model.messages.cube import ChangeBatch, DirectoryRequest
 from p2psub.model.messages.liveness import Ping
-from p2psub.model.messages.pubsub import OwedEvent, Publish, StoreCopy
+from p2psub.model.messages.pubsub import OwedParcel, Publish, StoreCopy
 from p2psub.model.records import Kind
 from p2psub.node.egress import Egress
 from p2psub.queueing.fcfs import FirstComeFirstServed
-from tests.unit.bench import CLUSTER, at, effects_of, event_of, records_of, step_at
+from tests.unit.bench import CLUSTER, at, effects_of, event_of, parcel_of, records_of, step_at
 
 PEER = at(64)
 PLENTY = 1 << 30
@@ -26,7 +25,7 @@ URGENT, CONTROL, BULK = Ping(), DirectoryRequest(), ChangeBatch((), (), False)
 
 def content(sequence: int, size: int = 0) -> Publish:
     """Content that can be told apart."""
-    return Publish(Timed(event_of("x", sequence, body=bytes(size)), Micros(0)))
+    return Publish(parcel_of(event_of("x", sequence, body=bytes(size))), Micros(0))
 
 
 class Link:
@@ -94,8 +93,9 @@ def test_an_event_grows_older_while_it_waits_for_its_link() -> None:
     """In every lane; what leaves in its own step is as old as it was."""
     link = Link()
     link.up(credit=1)
-    owed_event = OwedEvent(owed_event_id(event_of("x").id, ()), content(4).timed, (), 0, (), PEER)
-    copy = StoreCopy(CLUSTER, (owed_event,))
+    matches = digest_of_matches(())
+    owed_parcel = OwedParcel(matches, content(4).parcel, Micros(0), (), ((0, b""),), (), PEER)
+    copy = StoreCopy(CLUSTER, (owed_parcel,))
     assert link.send(content(1), content(2), copy) == [copy]
     link.step.now = Micros(link.step.now + 300)
     assert link.ready(PLENTY) == [content(1).aged(300), content(2).aged(300)]
@@ -103,8 +103,8 @@ def test_an_event_grows_older_while_it_waits_for_its_link() -> None:
     assert link.send(content(3), copy) == [copy]
     link.send(copy)
     link.step.now = Micros(link.step.now + 50)
-    assert link.ready(PLENTY) == [StoreCopy(CLUSTER, (owed_event.aged(50),)), content(3).aged(50)]
-    assert content(1).aged(300).timed.age_us == owed_event.aged(300).timed.age_us == 300
+    assert link.ready(PLENTY) == [StoreCopy(CLUSTER, (owed_parcel.aged(50),)), content(3).aged(50)]
+    assert content(1).aged(300).age_us == owed_parcel.aged(300).age_us == 300
 
 
 def message_of(lane: int, sequence: int) -> Message:

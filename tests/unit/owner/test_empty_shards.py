@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from p2psub.model.content import Timed
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import ChangeStored, StoreChange
-from p2psub.model.messages.pubsub import MatchResponse, ShardEmpty, ShardRequest
+from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, ShardEmpty, ShardRequest
 from p2psub.node.cores import Cores
 from p2psub.owner import empty_shards as shards_module
 from tests.unit.bench import (
@@ -21,6 +20,7 @@ from tests.unit.bench import (
     event_of,
     give_index,
     member_at,
+    parcel_of,
     place_off_the_shards,
     sent,
     sent_of,
@@ -209,8 +209,9 @@ def test_lease_that_came_with_matches_serves_streams_too() -> None:
     """A shard's owner says the same with every answer about a promised event."""
     asking = Asking()
     event, start = event_of(TOPIC), asking.step.now
-    asking.cores.owner.matchmaker.gather(Timed(event, Micros(0)), at(9))
-    asking.cores.owner.on_match_response(at(SHARDS), MatchResponse(CLUSTER, 0, event.id, (), (), True))
+    asking.cores.owner.matchmaker.gather(parcel_of(event), Micros(0), at(9))
+    (number, *_) = [request.number for _, request in sent_of(asking.step, MatchRequest)]
+    asking.cores.owner.on_match_response(at(SHARDS), MatchResponse(CLUSTER, 0, number, (), (), True))
     assert asking.passes_over() == [0]
     asking.at(start + LEASE_US)
     assert asking.passes_over() == []

@@ -9,7 +9,6 @@ from p2psub.model.changes import Change
 from p2psub.model.content import Event, Subscription
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.cluster import ChangeStored, IndexStored, IndexTransfer, StoreChange
-from p2psub.model.messages.pubsub import Obligation
 from p2psub.model.places import TableVersion
 from p2psub.node.cores import Cores
 from tests.unit.bench import (
@@ -21,9 +20,11 @@ from tests.unit.bench import (
     epoch,
     event_of,
     give_index,
+    matched_by,
     member_at,
     node_at,
     on_topic,
+    parcel_of,
     sent,
     sent_of,
     subscription_of,
@@ -58,7 +59,7 @@ def confirmation(change: Change, *, granted: bool = True, retained: int = 0) -> 
 
 def matched(cores: Cores, event: Event) -> list[int]:
     """Sequence numbers of the subscriptions under the event's topic that want it."""
-    return [owed.subscription.sequence for owed in cores.owner.match_index.match(event.key, event)]
+    return [subscription.sequence for subscription in matched_by(cores, event)]
 
 
 def test_stored_interest_is_matched_and_confirmed() -> None:
@@ -66,8 +67,8 @@ def test_stored_interest_is_matched_and_confirmed() -> None:
     cores, record = member_at(64, TABLE), subscription_of(on_topic(TOPIC))
     store(cores, change_of(record, 1))
     assert sent(cores.step) == [(at(1), confirmation(change_of(record, 1)))]
-    event = event_of(TOPIC)
-    assert cores.owner.match_index.match(event.key, event) == [Obligation(record.id, CLUSTER)]
+    assert matched(cores, event_of(TOPIC)) == [record.id.sequence]
+    assert cores.owner.match_index.cluster_of(record.id) == CLUSTER
 
 
 def test_ended_subscription_is_taken_out_and_an_old_copy_does_not_bring_it_back() -> None:
@@ -187,11 +188,11 @@ def test_replay_is_not_lost_behind_an_empty_lease() -> None:
     for shard in range(CONFIG.pubsub.shards):
         assert cores.owner.match_index.lease_empty(shard)
     event, now = event_of(TOPIC, retain_us=60 * SECOND_US), cores.step.now
-    cores.owner.owed_events.recent.retain(event, now, now)
+    cores.owner.owed_parcels.discharges.recent.retain(parcel_of(event), 1, now, now)
     change = change_of(subscription_of(ANY, replay=True), 1)
     store(cores, change)
     assert sent_of(cores.step, ChangeStored) == []
-    assert [held.owed_event.timed.event for held in cores.owner.owed_events.held.values()] == [event]
+    assert [held.parcel for held in cores.owner.owed_parcels.log] == [parcel_of(event)]
     cores.step.now = CONFIG.pubsub.empty_lease_us
     cores.owner.match_index.tick()
     assert sent_of(cores.step, ChangeStored) == [(at(1), confirmation(change, retained=1))]

@@ -15,14 +15,16 @@ from p2psub.model.ids import ClusterId, Contact, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.pubsub import (
+    Deliver,
     ParcelToOwner,
     ParcelToShard,
-    ParcelToSubscriber,
     ShardEmpty,
     ShardRequest,
     Verdict,
+    Want,
 )
 from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind
 from p2psub.node.cores import Cores
 from p2psub.wire.codec import decode_batch, encode_batch
@@ -67,7 +69,7 @@ M = TypeVar("M", bound=Message)
 _HANDLERS: dict[type[Message], Callable[[Cores], Callable[[Contact, Any], None]]] = {
     ParcelToOwner: lambda cores: cores.owner.parcels.on_parcel_to_owner,
     ParcelToShard: lambda cores: cores.owner.parcels.on_parcel_to_shard,
-    ParcelToSubscriber: lambda cores: cores.subscriber.on_parcel_to_subscriber,
+    Deliver: lambda cores: cores.subscriber.on_deliver,
     ShardRequest: lambda cores: cores.owner.shards.on_shard_request,
     ShardEmpty: lambda cores: cores.owner.shards.on_shard_empty,
 }
@@ -104,6 +106,11 @@ def free_events(count: int, topic: str = TOPIC) -> tuple[Event, ...]:
 def stream_of(events: Iterable[Event], number: int = 1, publisher: int = PUBLISHER) -> ParcelToOwner:
     """Events as their publisher signs and sends them."""
     return notaries.stream_of(PlainNotary(node_at(publisher)), *events, number=number)
+
+
+def delivery(parcel: Parcel, *wants: Want) -> Deliver:
+    """A parcel on its way to a subscriber, as young as an owner sends it."""
+    return Deliver(parcel, Micros(0), wants)
 
 
 class Ring:

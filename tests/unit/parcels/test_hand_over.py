@@ -11,9 +11,9 @@ from p2psub.model.effects import ConsumedCommand, NotifyGap, UnsubscribeCommand
 from p2psub.model.ids import EventId
 from p2psub.model.messages import Message
 from p2psub.model.messages.pubsub import (
+    Deliver,
     ParcelToOwner,
     ParcelToShard,
-    ParcelToSubscriber,
 )
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.reasons import Reason
@@ -37,6 +37,7 @@ from tests.unit.parcels.parcels import (
     SUBSCRIBER,
     TOPIC,
     Ring,
+    delivery,
     drafts,
     free_event,
     free_events,
@@ -59,7 +60,7 @@ def repeat(ring: Ring, kind: type[Message]) -> list[tuple[str | None, int | None
     return [record for _, to, _ in said for record in ring.records(to, Kind.DUPLICATE, Kind.DROP)]
 
 
-@pytest.mark.parametrize("kind", [ParcelToOwner, ParcelToShard, ParcelToSubscriber])
+@pytest.mark.parametrize("kind", [ParcelToOwner, ParcelToShard, Deliver])
 def test_second_copy_of_a_message_is_dropped_and_recorded(kind: type[Message]) -> None:
     """Whatever the network repeats: nothing follows from it, and nobody gets an event twice."""
     pinned, wild = wanted_by(on_topic(TOPIC), 5), wildcard_in_shard(0, SUBSCRIBER)
@@ -68,7 +69,7 @@ def test_second_copy_of_a_message_is_dropped_and_recorded(kind: type[Message]) -
     ring.publish(drafts(3))
     assert ring.handed_over() == {pinned.id: [1, 2, 3], wild.id: [1, 2, 3]}
     repeated = repeat(ring, kind)
-    assert repeated == [("parcel_repeated", 3)] * (2 if kind is ParcelToSubscriber else 1)
+    assert repeated == [("parcel_repeated", 3)] * (2 if kind is Deliver else 1)
     assert ring.handed_over() == {}
 
 
@@ -170,7 +171,7 @@ def test_events_before_the_verdict_are_held_back() -> None:
     ring.subscribe(PINNED, 3, status=None)
     for number in (1, 2):
         stream = stream_of(free_events(2), number)
-        ring.hear(SUBSCRIBER, OWNER, ParcelToSubscriber(stream.parcel, ((PINNED.id, ()),)))
+        ring.hear(SUBSCRIBER, OWNER, delivery(stream.parcel, (PINNED.id, b"")))
     assert ring.handed_over() == {}
     ring.verdict(PINNED)
     assert ring.handed_over() == {PINNED.id: [1, 2, 1]}
@@ -185,6 +186,6 @@ def test_what_nobody_wants_any_more_is_dropped(end: str) -> None:
         ring.subscribe(PINNED, 10, VerdictStatus.REFUSED if end == "refused" else VerdictStatus.STABLE)
     if end == "unsubscribed":
         ring[SUBSCRIBER].subscriber.unsubscribe(UnsubscribeCommand(2, PINNED.id))
-    ring.hear(SUBSCRIBER, OWNER, ParcelToSubscriber(stream_of(free_events(3)).parcel, ((PINNED.id, ()),)))
+    ring.hear(SUBSCRIBER, OWNER, delivery(stream_of(free_events(3)).parcel, (PINNED.id, b"")))
     assert ring.drops(SUBSCRIBER) == [("unsubscribed", 3)]
     assert (ring.handed_over(), ring.gaps()) == ({}, [])

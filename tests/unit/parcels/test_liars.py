@@ -6,27 +6,31 @@ import msgspec
 import pytest
 
 from p2psub.errors import MalformedMessage
-from p2psub.model.content import Timed
+from p2psub.model.content import Guarantee
 from p2psub.model.effects import Notify, NotifyGap
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros, Stamp
-from p2psub.model.messages.pubsub import MatchResponse, Parcel, ParcelToSubscriber, Route
+from p2psub.model.messages.pubsub import Deliver, MatchRequest, MatchResponse, Route
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import SIGNATURE_BYTES, Signature
 from p2psub.wire.codec import decode_batch, encode_batch
 from tests.unit.bench import (
     CLUSTER,
     at,
+    bits,
     event_of,
     give_index,
     member_at,
     on_topic,
+    parcel_of,
     place_off_the_shards,
+    sent_of,
     subscription_of,
     table_of,
 )
-from tests.unit.parcels.parcels import OWNER, SUBSCRIBER, TOPIC, Ring, drafts, free_events, stream_of
-from tests.unit.parcels.test_sealer import ANN, Subscriber, sealed_by
+from tests.unit.parcels.parcels import OWNER, SUBSCRIBER, TOPIC, Ring, delivery, drafts, free_events, stream_of
+from tests.unit.parcels.sealers import ANN, sealed_by
+from tests.unit.parcels.test_sealed_ways import HERE, Subscriber
 
 PINNED = subscription_of(on_topic(TOPIC), 1, SUBSCRIBER)
 
@@ -52,12 +56,12 @@ def test_events_for_other_clusters_without_a_super_node_are_dropped_with_a_recor
 
 def test_promised_event_is_not_handed_over_again_as_a_stream() -> None:
     """Whoever holds a sealed event could wrap it in parcels of his own numbering; a promise is signed as one."""
-    subscriber, event = Subscriber(), sealed_by(ANN)
-    subscriber.deliver(event)
-    assert event.seal is not None
+    subscriber, parcel = Subscriber(), sealed_by(ANN)
+    subscriber.deliver(parcel)
+    free = tuple(msgspec.structs.replace(event, guarantee=Guarantee.AT_MOST_ONCE) for event in parcel.events)
     for number in (1, 2, 3):
-        seal = event.seal
-        subscriber.stream(Parcel(number, (event,), seal.size, (seal.place,), seal.signature, seal.proof))
+        subscriber.stream(msgspec.structs.replace(parcel, number=number, events=free))
+        subscriber.stream(msgspec.structs.replace(parcel, number=number))
     assert subscriber.handed_over() == [(1, b"body")]
 
 
@@ -67,19 +71,21 @@ def test_parcel_cannot_be_counted_anew() -> None:
     parcel = stream_of(free_events(1)).parcel
     for number in (1, 2):
         again = msgspec.structs.replace(parcel, number=number)
-        ring.hear(SUBSCRIBER, OWNER, ParcelToSubscriber(again, ((PINNED.id, (0,)),)))
+        ring.hear(SUBSCRIBER, OWNER, delivery(again, (PINNED.id, bits(0))))
     assert ring.handed_over() == {PINNED.id: [1]}
     assert ring.drops(SUBSCRIBER) == [("bad_signature", 1)]
 
 
 def test_event_named_twice_is_not_handed_over_twice() -> None:
-    """Neither in one list of indexes, nor in two lists for one subscription."""
+    """A subscription that a message names twice gets all that it is named with, each event once."""
     ring = Ring(PINNED)
-    first, second = (stream_of(free_events(1), number=number).parcel for number in (1, 2))
-    ring.hear(SUBSCRIBER, OWNER, ParcelToSubscriber(first, ((PINNED.id, (0, 0)),)))
-    assert ring.handed_over() == {}
-    ring.hear(SUBSCRIBER, OWNER, ParcelToSubscriber(second, ((PINNED.id, (0,)), (PINNED.id, ()))))
-    assert ring.handed_over() == {PINNED.id: [1]}
+    parcel = stream_of(free_events(2)).parcel
+    ring.hear(SUBSCRIBER, OWNER, delivery(parcel, (PINNED.id, bits(0)), (PINNED.id, b"")))
+    assert ring.handed_over() == {PINNED.id: [1, 2]}
+    promised = sealed_by(ANN)
+    subscriber = Subscriber()
+    subscriber.hear(Deliver(promised, Micros(0), ((HERE.id, bits(0)), (HERE.id, b""))))
+    assert subscriber.handed_over() == [(1, b"body")]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +95,7 @@ def test_event_named_twice_is_not_handed_over_twice() -> None:
 def test_signature_has_a_largest_size(signature: Signature) -> None:
     """What was checked is remembered, by its bytes: a liar must not fill our memory with it."""
     parcel = msgspec.structs.replace(stream_of(free_events(1)).parcel, signature=signature)
-    payload = encode_batch([ParcelToSubscriber(parcel, ())], Stamp(0, 0))
+    payload = encode_batch([delivery(parcel)], Stamp(0, 0))
     with pytest.raises(MalformedMessage):
         decode_batch(payload)
 
@@ -101,8 +107,9 @@ def test_lease_that_came_with_matches_ends_with_its_table() -> None:
     cores = member_at(owner, table)
     event = event_of(topic)
     cores.step.now = Micros(1000)
-    cores.owner.matchmaker.gather(Timed(event, Micros(0)), at(9))
+    cores.owner.matchmaker.gather(parcel_of(event), Micros(0), at(9))
+    (number, *_) = [request.number for _, request in sent_of(cores.step, MatchRequest)]
     cores.step.now = Micros(2000)
     give_index(cores, table_of(shards, owner, n=2))
-    cores.owner.on_match_response(at(200), MatchResponse(CLUSTER, 0, event.id, (), (), True))
+    cores.owner.on_match_response(at(200), MatchResponse(CLUSTER, 0, number, (), (), True))
     assert not cores.owner.shards.has(0)

@@ -18,18 +18,19 @@ from p2psub.model.ids import key_of_topic
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.pubsub import (
+    Deliver,
     Obligation,
     ParcelToOwner,
-    ParcelToSubscriber,
     Route,
 )
 from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX
-from p2psub.owner import parcel_sorter
+from p2psub.owner import dispatch
 from p2psub.parcels.sealer import Sealer
-from p2psub.publisher.parcel_sender import PARCEL_BYTES_MAX
+from p2psub.publisher.packer import PARCEL_BYTES_MAX
 from p2psub.wire.codec import encode_batch
 from p2psub.wire.framing import PAYLOAD_BYTES_MAX
 from tests.unit.bench import (
@@ -37,6 +38,7 @@ from tests.unit.bench import (
     CLUSTER,
     CONFIG,
     TICK_US,
+    bits,
     change_of,
     cores_at,
     effects_of,
@@ -65,6 +67,7 @@ from tests.unit.parcels.parcels import (
     TOPIC,
     Ring,
     between,
+    delivery,
     drafts,
     free_event,
     free_events,
@@ -86,7 +89,7 @@ def test_event_takes_two_hops_and_each_of_them_once() -> None:
     stream = stream_of(free_events(1))
     assert ring.said == [
         (PUBLISHER, OWNER, stream),
-        (OWNER, SUBSCRIBER, ParcelToSubscriber(stream.parcel, ((PINNED.id, ()),))),
+        (OWNER, SUBSCRIBER, delivery(stream.parcel, (PINNED.id, b""))),
     ]
     assert ring.handed_over() == {PINNED.id: [1]}
     for cores in ring.members.values():
@@ -94,9 +97,9 @@ def test_event_takes_two_hops_and_each_of_them_once() -> None:
         cores.step.tick += 1
         cores.publisher.tick()
         cores.owner.tick()
-        cores.owner.owed_events.tick()
+        cores.owner.owed_parcels.tick()
         cores.subscriber.tick()
-        assert cores.owner.owed_events.held == {}
+        assert cores.owner.owed_parcels.log.count == 0
     ring.run()
     assert len(ring.said) == 2
     assert ring.handed_over() == {}
@@ -122,10 +125,9 @@ def test_every_end_of_the_way_is_traced() -> None:
     assert [(r.event, r.digest, r.published) for r in published] == [(e.id, content_hash(e), e) for e in (one, two)]
     assert [(r.event, r.matched) for r in matched] == [(one.id, 2), (two.id, 1)]
     assert {r.guarantee for r in matched} == {Guarantee.AT_MOST_ONCE}
-    assert sorted((r.event, r.digest) for r in delivered) == [
-        (one.id, content_hash(one)),
-        (one.id, content_hash(one)),
-        (two.id, content_hash(two)),
+    assert [(r.event, r.run, r.digest) for r in delivered] == [
+        (one.id, 2, content_hash(one) + content_hash(two)),
+        (one.id, None, content_hash(one)),
     ]
 
 
@@ -168,7 +170,7 @@ def test_eight_hundred_events_make_four_parcels_for_each_owner() -> None:
     assert [to for _, to, _ in said] == [OWNER] * 4 + [SECOND_SHARD] * 4
     assert [stream.parcel.number for _, _, stream in said] == list(range(1, 9))
     assert [len(stream.parcel.events) for _, _, stream in said] == 2 * [256, 256, 256, 32]
-    assert ring.handed_over() == {PINNED.id: [*range(1, 1601, 2)], PINNED.id._replace(sequence=2): [*range(2, 1601, 2)]}
+    assert ring.handed_over() == {PINNED.id: [*range(1, 801)], PINNED.id._replace(sequence=2): [*range(801, 1601)]}
 
 
 def test_commands_of_one_step_share_a_parcel() -> None:
@@ -238,10 +240,12 @@ def test_publisher_sends_nothing_that_it_may_not_publish() -> None:
     ring[PUBLISHER].permits.link_up(node_at(PUBLISHER), Rights(publish=(TOPIC,)))
     ring.publish([*drafts(1), *drafts(2, OTHER_TOPIC), *drafts(1)])
     ((_, _, stream),) = ring.said_of(ParcelToOwner)
-    assert [event.id.sequence for event in stream.parcel.events] == [1, 4]
-    (reply,) = effects_of(ring[PUBLISHER].step, Reply)
-    assert isinstance(reply.result, tuple)
-    assert [outcome.refused for outcome in reply.result] == [None, "not_authorized", "not_authorized", None]
+    assert [event.attributes["n"] for event in stream.parcel.events] == [1, 1]
+    refusals: dict[int, list[str | None]] = {}
+    for reply in effects_of(ring[PUBLISHER].step, Reply):
+        assert isinstance(reply.result, tuple)
+        refusals[reply.number] = [outcome.refused for outcome in reply.result]
+    assert refusals == {1: [None], 2: ["not_authorized"] * 2, 4: [None]}
     assert ring.drops(PUBLISHER) == [("not_authorized", 2)]
 
 
@@ -254,15 +258,15 @@ def test_peer_gets_the_events_that_it_wants_and_no_other() -> None:
     ring = Ring(low, high)
     ring.lease_shards()
     ring.publish(drafts(7))
-    said = {to: deliver for _, to, deliver in ring.said_of(ParcelToSubscriber)}
+    said = {to: deliver for _, to, deliver in ring.said_of(Deliver)}
     events = free_events(7)
     assert {to: (deliver.parcel.events, deliver.parcel.places) for to, deliver in said.items()} == {
-        SUBSCRIBER: (events[:2], (0, 1)),
-        FIRST_SHARD: (events[4:6], (4, 5)),
+        SUBSCRIBER: (events[:2], 0b11),
+        FIRST_SHARD: (events[4:6], 0b110000),
     }
-    assert {to: (deliver.parcel.size, deliver.wanted) for to, deliver in said.items()} == {
-        SUBSCRIBER: (7, ((low.id, ()),)),
-        FIRST_SHARD: (7, ((high.id, ()),)),
+    assert {to: (deliver.parcel.size, deliver.wants) for to, deliver in said.items()} == {
+        SUBSCRIBER: (7, ((low.id, b""),)),
+        FIRST_SHARD: (7, ((high.id, b""),)),
     }
     assert (ring.handed_over(), ring.handed_over(FIRST_SHARD)) == ({low.id: [1, 2]}, {high.id: [5, 6]})
 
@@ -273,20 +277,20 @@ def test_subscriptions_of_one_peer_share_a_message() -> None:
     ring = Ring(low, middle, both)
     ring.lease_shards()
     ring.publish(drafts(9))
-    ((_, _, deliver),) = ring.said_of(ParcelToSubscriber)
+    ((_, _, deliver),) = ring.said_of(Deliver)
     assert deliver.parcel.events == free_events(4)
-    assert deliver.wanted == ((low.id, (0, 1)), (middle.id, (1, 2, 3)), (both.id, ()))
+    assert deliver.wants == ((low.id, bits(0, 1)), (middle.id, bits(1, 2, 3)), (both.id, b""))
     assert ring.handed_over() == {low.id: [1, 2], middle.id: [2, 3, 4], both.id: [1, 2, 3, 4]}
 
 
 def test_peer_with_very_many_subscriptions_gets_several_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """No message grows beyond what a link takes, and nobody gets anything twice."""
-    monkeypatch.setattr(parcel_sorter, "_WANTS_MAX", 2)
+    monkeypatch.setattr(dispatch, "_WANTS_MAX", 2)
     many = [wanted_by(on_topic(TOPIC), sequence) for sequence in range(1, 6)]
     ring = Ring(*many)
     ring.lease_shards()
     ring.publish(drafts(3))
-    assert [len(deliver.wanted) for _, _, deliver in ring.said_of(ParcelToSubscriber)] == [2, 2, 1]
+    assert [len(deliver.wants) for _, _, deliver in ring.said_of(Deliver)] == [2, 2, 1]
     assert ring.handed_over() == {record.id: [1, 2, 3] for record in many}
 
 
@@ -314,9 +318,9 @@ def test_parcel_that_is_wanted_whole_is_passed_on_as_it_is() -> None:
     ring = Ring(PINNED)
     ring.lease_shards()
     ring.publish(drafts(5))
-    ((_, _, deliver),) = ring.said_of(ParcelToSubscriber)
+    ((_, _, deliver),) = ring.said_of(Deliver)
     assert deliver.parcel == stream_of(free_events(5)).parcel
-    assert (deliver.parcel.places, deliver.parcel.proof) == ((), ())
+    assert (deliver.parcel.bitmap, deliver.parcel.proof) == (b"", ())
 
 
 def test_nobody_hears_of_what_nobody_wants() -> None:
@@ -328,8 +332,8 @@ def test_nobody_hears_of_what_nobody_wants() -> None:
     assert ring.matches(OWNER) == [0] * 2
 
 
-def test_other_clusters_get_each_event_by_our_super_node_with_a_seal_of_its_own() -> None:
-    """One multicast for all who want it there; alone, it still leads to what its publisher signed."""
+def test_other_clusters_get_what_they_want_by_one_multicast() -> None:
+    """Of all that is wanted there; a part still leads to what its publisher signed."""
     here = wanted_by(up_to(1))
     there, also_there = (
         subscription_of(wanted, n, 7, cluster=ELSEWHERE) for n, wanted in ((1, up_to(2)), (2, up_to(1)))
@@ -337,29 +341,30 @@ def test_other_clusters_get_each_event_by_our_super_node_with_a_seal_of_its_own(
     ring = Ring(here, there, also_there)
     ring.lease_shards()
     ring.publish(drafts(5))
-    routes = [(to, route) for _, to, route in ring.said_of(Route)]
-    assert [to for to, _ in routes] == [SUPER_NODE.id[0]] * 2
-    assert [route.owed for _, route in routes] == [
-        (Obligation(there.id, ELSEWHERE), Obligation(also_there.id, ELSEWHERE)),
-        (Obligation(there.id, ELSEWHERE),),
-    ]
-    sealer = Sealer(PlainNotary(node_at(1)))
-    for number, (_, route) in enumerate(routes, 1):
-        event = through_the_wire(route).timed.event
-        assert msgspec.structs.replace(event, seal=None) == free_event(number)
-        assert sealer.is_genuine(event)
-        assert not sealer.is_genuine(msgspec.structs.replace(event, body=b"altered"))
+    ((_, to, route),) = ring.said_of(Route)
+    owed = (Obligation(there.id, ELSEWHERE), Obligation(also_there.id, ELSEWHERE, bits(0)))
+    assert (to, route.owed) == (SUPER_NODE.id[0], owed)
+    parcel = through_the_wire(route).parcel
+    assert parcel.events == free_events(2)
+    assert is_genuine(parcel)
+    altered = msgspec.structs.replace(parcel.events[1], body=b"altered")
+    assert not is_genuine(msgspec.structs.replace(parcel, events=(parcel.events[0], altered)))
     assert ring.handed_over() == {here.id: [1]}
 
 
-def test_routed_event_of_a_part_has_a_seal_as_well() -> None:
+def is_genuine(parcel: Parcel) -> bool:
+    """What any other node makes of a parcel."""
+    return Sealer(PlainNotary(node_at(1))).is_genuine(parcel, [content_hash(event) for event in parcel.events])
+
+
+def test_what_is_routed_of_a_part_is_genuine_as_well() -> None:
     """A shard's owner may have got a part only; what it sends to other clusters is genuine too."""
     ring = Ring(msgspec.structs.replace(wildcard_in_shard(0, 7), cluster=ELSEWHERE))
     ring[OWNER].permits.link_up(node_at(PUBLISHER), Rights(publish=(TOPIC,)))
     ring.hear(OWNER, PUBLISHER, stream_of([free_event(1), free_event(2, "secret"), free_event(3), free_event(4)]))
-    routes = [route for _, _, route in ring.said_of(Route)]
-    assert [route.timed.event.id.sequence for route in routes] == [1, 3, 4]
-    assert all(Sealer(PlainNotary(node_at(1))).is_genuine(route.timed.event) for route in routes)
+    ((_, _, route),) = ring.said_of(Route)
+    assert [event.id.sequence for event in route.parcel.events] == [1, 3, 4]
+    assert is_genuine(route.parcel)
 
 
 def test_member_that_cannot_be_found_is_reached_by_the_super_node() -> None:

@@ -19,7 +19,7 @@ def resident():
 def note(first, last, share):
     for number in range(first, last):
         if rng.random() < share:
-            memory.note(EventId(node, 1, number), "label", number * 100)
+            memory.note(EventId(node, 1, number), 1, "label", number * 100)
 
 node, rng = NodeId(bytes(20)), random.Random(0)
 memory = Remembered(3_600_000_000)

@@ -6,9 +6,9 @@ import pytest
 
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import (
+    Deliver,
     ParcelToOwner,
     ParcelToShard,
-    ParcelToSubscriber,
     ShardRequest,
 )
 from p2psub.model.rights import Rights
@@ -30,6 +30,7 @@ from tests.unit.parcels.parcels import (
     SUBSCRIBER,
     TOPIC,
     Ring,
+    delivery,
     drafts,
     free_event,
     free_events,
@@ -48,7 +49,7 @@ def test_wildcard_subscription_is_served_by_the_owner_of_its_shard(shard: int) -
     stream = stream_of(free_events(3))
     said = list(ring.said)
     assert (OWNER, shard_owner, ParcelToShard(CLUSTER, shard, stream.parcel, stream.leaves)) in said
-    assert (shard_owner, SUBSCRIBER, ParcelToSubscriber(stream.parcel, ((record.id, ()),))) in said
+    assert (shard_owner, SUBSCRIBER, delivery(stream.parcel, (record.id, b""))) in said
     assert ring.handed_over() == {record.id: [1, 2, 3]}
     assert ring.matches(shard_owner) == [1] * 3
 
@@ -73,7 +74,7 @@ def test_shards_of_the_topics_owner_are_matched_at_once() -> None:
     ring.publish(drafts(2, OTHER_TOPIC))
     assert [(who, to, type(message)) for who, to, message in ring.said] == [
         (PUBLISHER, SECOND_SHARD, ParcelToOwner),
-        (SECOND_SHARD, SUBSCRIBER, ParcelToSubscriber),
+        (SECOND_SHARD, SUBSCRIBER, Deliver),
     ]
     assert ring.handed_over() == {wild.id: [1, 2], pinned.id: [1, 2]}
 

@@ -8,15 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2psub.errors import MalformedMessage
-from p2psub.model.ids import EventId
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.model.messages.pubsub import (
-    Parcel,
+    Deliver,
     ParcelToOwner,
     ParcelToShard,
-    ParcelToSubscriber,
 )
+from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX, Signature
@@ -26,6 +25,7 @@ from tests.unit.bench import (
     CONFIG,
     TICK_US,
     at,
+    bits,
     node_at,
     on_topic,
     records_of,
@@ -43,6 +43,7 @@ from tests.unit.parcels.parcels import (
     SUBSCRIBER,
     TOPIC,
     Ring,
+    delivery,
     free_event,
     free_events,
     hear,
@@ -51,6 +52,7 @@ from tests.unit.parcels.parcels import (
     up_to,
     wanted_by,
 )
+from tests.unit.unsound import unsound_parcels
 
 
 def altered(**changes: object) -> Parcel:
@@ -58,26 +60,7 @@ def altered(**changes: object) -> Parcel:
     return msgspec.structs.replace(stream_of(free_events(3)).parcel, **changes)
 
 
-UNSOUND: dict[str, Parcel] = {
-    "no events": altered(events=(), size=0),
-    "no events of three": altered(events=()),
-    "fewer events than it says": altered(events=free_events(2)),
-    "more events than it says": altered(events=free_events(4)),
-    "a size of none": altered(size=0),
-    "a size above the bound": altered(size=BATCH_MAX + 1, places=(0, 1, 2)),
-    "more events than the bound": altered(events=free_events(BATCH_MAX + 1), size=BATCH_MAX + 1),
-    "a size beyond all bounds": altered(size=2**63 - 1),
-    "a size beyond all bounds, and places": altered(size=2**63 - 1, places=(0, 1, 2**63 - 2)),
-    "a place out of range": altered(places=(0, 1, 3)),
-    "a place far out of range": altered(places=(0, 1, 2**63 - 1)),
-    "one place twice": altered(places=(0, 1, 1)),
-    "fewer places than events": altered(places=(0, 1)),
-    "more places than events": altered(size=4, places=(0, 1, 2, 3)),
-    "events of two starts": altered(
-        events=(*free_events(2), msgspec.structs.replace(free_event(3), id=EventId(node_at(PUBLISHER), 2, 3)))
-    ),
-    "events of two publishers": altered(events=(*free_events(2), free_event(3, publisher=OWNER))),
-}
+UNSOUND = unsound_parcels(free_event)
 
 
 @pytest.mark.parametrize("parcel", UNSOUND.values(), ids=UNSOUND)
@@ -90,7 +73,7 @@ def test_unsound_parcel_is_dropped_by_everybody(parcel: Parcel) -> None:
         (OWNER, PUBLISHER, ParcelToOwner(parcel, leaves), "foreign_event"),
         (FIRST_SHARD, OWNER, ParcelToShard(CLUSTER, 0, parcel), "foreign_event"),
         (FIRST_SHARD, OWNER, ParcelToShard(CLUSTER, 0, parcel, leaves), "foreign_event"),
-        (SUBSCRIBER, OWNER, ParcelToSubscriber(parcel, ((PINNED.id, ()),)), "bad_signature"),
+        (SUBSCRIBER, OWNER, delivery(parcel, (PINNED.id, b"")), "bad_signature"),
     ):
         ring.hear(place, peer, through_the_wire(message))
         assert ring.drops(place) == [(reason, len(parcel.events))]
@@ -109,11 +92,13 @@ def test_leaves_are_none_or_all(count: int) -> None:
     assert ring.said == []
 
 
-def test_negative_numbers_do_not_come_through_the_wire() -> None:
-    """Neither places nor indexes, sizes nor numbers: the link of whoever sends them ends."""
-    parcels = [altered(places=(0, 1, -1)), altered(size=-1), altered(number=-1)]
+def test_what_is_out_of_bounds_does_not_come_through_the_wire() -> None:
+    """Neither sizes nor numbers, nor what is beyond all bounds: the link of whoever sends them ends."""
+    parcels = [altered(size=-1), altered(number=-1), altered(events=()), altered(size=0)]
+    parcels += [altered(size=BATCH_MAX + 1), altered(size=2**63 - 1), altered(bitmap=bytes(33))]
+    parcels += [altered(events=free_events(BATCH_MAX + 1), size=BATCH_MAX + 1), altered(number=2**63)]
     messages: list[Message] = [ParcelToOwner(parcel) for parcel in parcels]
-    messages += [ParcelToSubscriber(altered(), ((PINNED.id, (-1,)),))]
+    messages += [delivery(altered(), (PINNED.id, bytes(33)))]
     for message in messages:
         with pytest.raises(MalformedMessage):
             through_the_wire(message)
@@ -141,7 +126,7 @@ def test_nobody_streams_events_of_another() -> None:
 def test_publisher_does_not_stream_parts() -> None:
     """It has all that it signed."""
     ring = Ring(PINNED)
-    ring.hear(OWNER, PUBLISHER, ParcelToOwner(altered(events=free_events(2), places=(0, 1))))
+    ring.hear(OWNER, PUBLISHER, ParcelToOwner(altered(events=free_events(2), bitmap=bits(0, 1))))
     assert ring.drops(OWNER) == [("foreign_event", 2)]
     assert ring.said == []
 
@@ -188,20 +173,22 @@ def test_copy_of_a_stranger_does_not_keep_the_publisher_out() -> None:
     ring = Ring(PINNED)
     ring.lease_shards()
     ring.hear(OWNER, FIRST_SHARD, stream_of(free_events(1)))
-    ring.hear(SUBSCRIBER, FIRST_SHARD, ParcelToSubscriber(altered(signature=None), ((PINNED.id, ()),)))
+    ring.hear(SUBSCRIBER, FIRST_SHARD, delivery(altered(signature=None), (PINNED.id, b"")))
     ring.hear(OWNER, PUBLISHER, stream_of(free_events(1)))
     assert ring.handed_over() == {PINNED.id: [1]}
 
 
-@pytest.mark.parametrize("index", [3, 4, 64, 2**63 - 1])
-def test_index_out_of_range_is_dropped(index: int) -> None:
-    """For that subscription; the others of the message get their events."""
+@pytest.mark.parametrize("place", [3, 4, 64, 255])
+def test_place_out_of_range_is_nobodys(place: int) -> None:
+    """A subscription gets what of its events is there; the others of the message get theirs."""
     other = wanted_by(on_topic(TOPIC), 2)
     ring = Ring(PINNED, other)
-    deliver = ParcelToSubscriber(altered(), ((PINNED.id, (0, index)), (other.id, (0, 2))))
+    deliver = delivery(altered(), (PINNED.id, bits(0, place)), (other.id, bits(0, 2)))
     ring.hear(SUBSCRIBER, OWNER, through_the_wire(deliver))
-    assert ring.drops(SUBSCRIBER) == [("no_such_event", 2)]
-    assert ring.handed_over() == {other.id: [1, 3]}
+    assert ring.handed_over() == {PINNED.id: [1], other.id: [1, 3]}
+    ring.hear(SUBSCRIBER, OWNER, delivery(stream_of(free_events(3), 2).parcel, (PINNED.id, bits(place))))
+    assert ring.handed_over() == {}
+    assert ring.drops(SUBSCRIBER) == []
 
 
 @pytest.mark.parametrize(
@@ -226,14 +213,14 @@ def test_index_out_of_range_is_dropped(index: int) -> None:
 def test_subscriber_takes_only_what_was_signed(parcel: Parcel) -> None:
     """A parcel is refused whole, with its count; the genuine one is taken afterwards all the same."""
     ring = Ring(PINNED)
-    ring.hear(SUBSCRIBER, OWNER, ParcelToSubscriber(parcel, ((PINNED.id, ()),)))
+    ring.hear(SUBSCRIBER, OWNER, delivery(parcel, (PINNED.id, b"")))
     assert ring.drops(SUBSCRIBER) == [("bad_signature", 3)]
     assert ring.handed_over() == {}
-    ring.hear(SUBSCRIBER, OWNER, ParcelToSubscriber(altered(), ((PINNED.id, ()),)))
+    ring.hear(SUBSCRIBER, OWNER, delivery(altered(), (PINNED.id, b"")))
     assert ring.handed_over() == {PINNED.id: [1, 2, 3]}
 
 
-ANY_STREAM = instances_of(ParcelToOwner) | instances_of(ParcelToShard) | instances_of(ParcelToSubscriber)
+ANY_STREAM = instances_of(ParcelToOwner) | instances_of(ParcelToShard) | instances_of(Deliver)
 
 
 @given(ANY_STREAM, st.sampled_from([OWNER, FIRST_SHARD, SECOND_SHARD, SUBSCRIBER]))

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from p2psub.admission.declarations import Declarations
-from p2psub.model.content import Advertisement, DeclarationState
+from p2psub.model.content import Advertisement, DeclarationState, Draft
 from p2psub.model.effects import AdvertiseCommand, Reply, WithdrawCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import SECOND_US, Micros
@@ -22,7 +22,6 @@ from tests.unit.bench import (
     at,
     effects_of,
     epoch,
-    event_of,
     node_at,
     on_topic,
     records_of,
@@ -57,7 +56,7 @@ class Advertiser:
 
     def takes(self, topic: str) -> bool:
         """Whether one more event of a topic may be published now."""
-        return self.core.keeps_rate(event_of(topic, 1))
+        return self.core.keeps_rate(Draft(topic))
 
 
 def record(version: int = 1, state: DeclarationState = ACTIVE) -> Advertisement:

@@ -2,103 +2,47 @@
 
 from __future__ import annotations
 
-from p2psub.admission.declarations import Declarations
-from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Draft, Event, Guarantee, Timed
+from p2psub.model.content import Draft
 from p2psub.model.effects import PublishCommand, Reply
 from p2psub.model.ids import Contact, EventId
-from p2psub.model.instants import SECOND_US, Micros
-from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Parcel, ParcelToOwner, Publish
-from p2psub.model.messages.ring import Found, Lookup
+from p2psub.model.messages.pubsub import Acknowledge, Acknowledged, Publish
+from p2psub.model.messages.ring import Lookup
 from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.parcels import ParcelId
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
-from p2psub.model.rights import Rights
-from p2psub.overlay.election import Election
-from p2psub.parcels.sealer import Sealer
-from p2psub.parcels.trace_sampler import TraceSampler
-from p2psub.publisher.publisher import Publisher
-from tests.unit.bench import CLUSTER, CONFIG, TICK_US, at, effects_of, node_at, records_of, sent, sent_of, tick
-from tests.unit.overlay.rings import Exchange
-
-OWNER, NEW_OWNER = at(64), at(128)
-ONCE, FREE = Guarantee.EFFECTIVELY_ONCE, Guarantee.AT_MOST_ONCE
-
-
-class PublishingPeer:
-    """A member of a ring; its table names `owner` for every key, or it has none."""
-
-    def __init__(self, config: PubSubConfig = CONFIG.pubsub, owner: Contact | None = None) -> None:
-        peer = Exchange([1, 64, 128]).peers[node_at(1)]
-        self.step, self.lookups = peer.step, peer.lookups
-        declarations = Declarations(self.step, config, Election(self.step, CONFIG.cluster))
-        permits, sampler = Permits(node_at(1), Rights()), TraceSampler(self.step, 1)
-        self.core = Publisher(
-            self.step, config, lambda _: owner, self.lookups, declarations, permits, Sealer(None), sampler
-        )
-
-    @property
-    def outbox(self) -> int:
-        """How many events wait for an acknowledgement."""
-        return self.core.status().outbox
-
-    def publish(self, number: int = 1, *guarantees: Guarantee) -> None:
-        """A step with one command: one promised event, or as many as guarantees are given."""
-        # A key that lies behind 64, so that somebody must be asked for its owner.
-        drafts = [Draft(TOPIC, {"x": 1}, b"body", 5.0, guarantee) for guarantee in guarantees or (ONCE,)]
-        self.core.publish(PublishCommand(number, drafts))
-        self.core.flush()
-
-    def find(self, owner: Contact) -> None:
-        """Every look-up under way is answered."""
-        for _, lookup in sent_of(self.step, Lookup):
-            self.lookups.on_found(OWNER, Found(CLUSTER, lookup.number, at(1), (owner,), 1))
-
-    def replies(self) -> list[Reply]:
-        return effects_of(self.step, Reply)
-
-
-def far_topic() -> str:
-    """A topic whose owner the member at 1 must look up: its key does not follow 1 directly."""
-    places = Exchange([1, 64, 128]).peers[node_at(1)].ring
-    events = (Event(EventId(node_at(1), 1, 1), str(n), {}) for n in range(100))
-    return next(event.topic for event in events if not places.answers_for(event.key))
-
-
-TOPIC = far_topic()
-
-
-def event(sequence: int = 1, guarantee: Guarantee = ONCE) -> Event:
-    """The event that the n-th draft becomes."""
-    return Event(EventId(node_at(1), 1, sequence), TOPIC, {"x": 1}, b"body", 5 * SECOND_US, guarantee)
-
-
-def sent_event(to: Contact, sequence: int = 1, age_us: int = 0) -> tuple[Contact, Publish]:
-    """An event on its way to an owner."""
-    return to, Publish(Timed(event(sequence), Micros(age_us)))
-
-
-def sent_parcel(to: Contact, *sequences: int) -> tuple[Contact, ParcelToOwner]:
-    """The first parcel, with these events, on its way to an owner."""
-    events = tuple(event(sequence, FREE) for sequence in sequences)
-    return to, ParcelToOwner(Parcel(1, events, len(events)))
-
-
-def acknowledge(publisher: PublishingPeer, sequence: int = 1, copies: int = 3) -> PublishOutcome:
-    """The owner acknowledges an event."""
-    outcome = PublishOutcome(event(sequence).id, copies, 2)
-    publisher.core.on_acknowledge(OWNER, Acknowledge(outcome))
-    return outcome
+from tests.unit.bench import (
+    CONFIG,
+    TICK_US,
+    bits,
+    node_at,
+    records_of,
+    sent,
+    sent_of,
+    tick,
+)
+from tests.unit.publisher.publishers import (
+    FREE,
+    NEW_OWNER,
+    ONCE,
+    OWNER,
+    TOPIC,
+    PublishingPeer,
+    acknowledge,
+    event,
+    outcome_of,
+    sent_event,
+    sent_parcel,
+)
 
 
 def test_acknowledgement_names_its_owner_and_a_refusal_is_none() -> None:
     """Who refuses has stored nothing: were it traced as an acknowledgement, it would be a broken promise."""
     publisher = PublishingPeer(owner=OWNER)
     publisher.publish(1, ONCE, ONCE)
-    acknowledge(publisher, 1)
-    refused = PublishOutcome(event(2).id, refused=Reason.NOT_AUTHORIZED)
-    publisher.core.on_acknowledge(OWNER, Acknowledge(refused))
+    said = (Acknowledged(bits(0), 3, 2), Acknowledged(bits(1), refused=Reason.NOT_AUTHORIZED))
+    publisher.core.on_acknowledge(OWNER, Acknowledge(ParcelId(node_at(1), 1, 1), said))
     kept, drop = records_of(publisher.step, Kind.ACKNOWLEDGE, Kind.DROP)
     assert (kept.event, kept.peer, kept.copies, kept.matched) == (event(1).id, OWNER.id, 3, 2)
     assert (drop.event, drop.peer, drop.reason) == (event(2).id, OWNER.id, "not_authorized")
@@ -128,9 +72,9 @@ def test_application_is_answered_by_the_acknowledgement_and_only_once() -> None:
     publisher.publish(41)
     publisher.find(OWNER)
     assert publisher.replies() == []
-    outcome = acknowledge(publisher)
+    acknowledge(publisher)
     acknowledge(publisher, copies=1)
-    assert publisher.replies() == [Reply(41, (outcome,))]
+    assert publisher.replies() == [Reply(41, (outcome_of(),))]
     assert publisher.outbox == 0
 
 
@@ -156,9 +100,9 @@ def test_wrong_address_leads_to_the_right_one() -> None:
     publisher.publish()
     publisher.find(OWNER)
     sent(publisher.step)
-    publisher.core.on_not_owner(OWNER, NotOwner(event().id, NEW_OWNER))
+    publisher.hear_not_owner(1, (bits(0), NEW_OWNER))
     assert sent(publisher.step) == [sent_event(NEW_OWNER)]
-    publisher.core.on_not_owner(NEW_OWNER, NotOwner(event().id, None))
+    publisher.hear_not_owner(1, (bits(0), None))
     assert sent(publisher.step) == []
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
     assert len(sent_of(publisher.step, Lookup)) == 1
@@ -171,7 +115,7 @@ def send_in_circles(publisher: PublishingPeer) -> list[Contact]:
     for _ in range(20):
         for to, _ in sent_of(publisher.step, Publish):
             tried.append(to)
-            publisher.core.on_not_owner(to, NotOwner(event().id, NEW_OWNER if to == OWNER else OWNER))
+            publisher.hear_not_owner(1, (b"", NEW_OWNER if to == OWNER else OWNER))
     return tried
 
 
@@ -221,16 +165,17 @@ def test_at_most_once_is_streamed_and_forgotten() -> None:
 
 
 def test_each_event_of_a_command_has_the_next_number() -> None:
-    """Whatever they promise: the promised are answered one by one, the others in runs, each under its own number."""
+    """Whatever they promise: each is answered under its own number, those in a row together."""
     publisher = PublishingPeer(owner=OWNER)
     publisher.publish(11, ONCE, FREE, FREE, ONCE, FREE)
-    assert sent(publisher.step) == [sent_event(OWNER, 1), sent_event(OWNER, 4), sent_parcel(OWNER, 2, 3, 5)]
-    acknowledged = [acknowledge(publisher, sequence) for sequence in (4, 1)]
+    assert sent(publisher.step) == [sent_event(OWNER, 1, 2), sent_parcel(OWNER, 3, 4, 5, number=2)]
+    for place in (1, 0):
+        acknowledge(publisher, place)
     assert publisher.replies() == [
-        Reply(12, tuple(PublishOutcome(event(n).id) for n in (2, 3))),
+        Reply(12, tuple(PublishOutcome(event(n).id) for n in (3, 4))),
         Reply(15, (PublishOutcome(event(5).id),)),
-        Reply(14, (acknowledged[0],)),
-        Reply(11, (acknowledged[1],)),
+        Reply(14, (outcome_of(2),)),
+        Reply(11, (outcome_of(1),)),
     ]
 
 
@@ -242,4 +187,4 @@ def test_nothing_leaves_before_the_end_of_the_step() -> None:
     assert sent(publisher.step) == []
     publisher.core.flush()
     publisher.core.flush()
-    assert sent(publisher.step) == [sent_event(OWNER, 1), sent_event(OWNER, 2)]
+    assert sent(publisher.step) == [sent_event(OWNER, 1, 2)]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.model.content import Timed
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Publish
 from p2psub.queueing.fcfs import FirstComeFirstServed
-from tests.unit.bench import event_of
+from tests.unit.bench import event_of, parcel_of
 
 
 def message(sequence: int) -> Publish:
     """Content that can be told apart."""
-    return Publish(Timed(event_of("x", sequence), Micros(0)))
+    return Publish(parcel_of(event_of("x", sequence)), Micros(0))
 
 
 @given(st.lists(st.booleans(), max_size=40))

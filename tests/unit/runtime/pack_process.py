@@ -15,6 +15,7 @@ import trio
 
 from p2psub.model.effects import FromDisk, Pack, Persist, Stored
 from p2psub.runtime.store import Store
+from tests.unit.runtime.told import PLAIN_PACKS
 
 BODY_BYTES = 20_000
 
@@ -44,4 +45,4 @@ async def append_for_ever(store: Store) -> None:
 
 
 if __name__ == "__main__":
-    trio.run(append_for_ever, Store.open(Path(sys.argv[1])))
+    trio.run(append_for_ever, Store.open(Path(sys.argv[1]), codec=PLAIN_PACKS))

@@ -28,7 +28,7 @@ from p2psub.runtime.store_tables import ERASED_PACKS_MAX, READ_BYTES_MAX, READ_P
 from tests.unit.bench import epoch
 from tests.unit.runtime.pack_process import pack_of
 from tests.unit.runtime.processes import process
-from tests.unit.runtime.told import Told, trouble_of
+from tests.unit.runtime.told import PLAIN_PACKS, Told, trouble_of
 
 WRITER = "tests.unit.runtime.pack_process"
 SMALL_VOLUME_MB = 4
@@ -44,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 async def running(path: Path, bytes_max: int | None = None) -> AsyncIterator[tuple[Store, Told]]:
     """One life of a store that ends as in a crash: nothing is drained."""
     told = Told()
-    with closing(Store.open(path, bytes_max)) as store:
+    with closing(Store.open(path, bytes_max, PLAIN_PACKS)) as store:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run, told)
             yield store, told
@@ -53,7 +53,7 @@ async def running(path: Path, bytes_max: int | None = None) -> AsyncIterator[tup
 
 async def keep(path: Path, *packs: Pack, erased: list[int] | None = None) -> None:
     """One life of a store, in which these packs are appended, and these erased."""
-    with closing(Store.open(path)) as store:
+    with closing(Store.open(path, codec=PLAIN_PACKS)) as store:
         store.put(Persist(1, [], list(packs), erased or []))
         await store.drain()
 
@@ -67,7 +67,7 @@ async def read_in(path: Path, *numbers: int) -> list[Body]:
 
 def found_in(path: Path) -> StoredPacks:
     """What a process finds when it starts."""
-    with closing(Store.open(path)) as store:
+    with closing(Store.open(path, codec=PLAIN_PACKS)) as store:
         return store.load_packs()
 
 
@@ -109,7 +109,7 @@ async def test_numbers_are_never_given_again(path: Path) -> None:
 
 async def test_what_is_erased_before_it_is_written_is_not_written(path: Path) -> None:
     """In one Persist, in one commit, or while the commit that writes it is under way, a pack that is erased is gone."""
-    with closing(Store.open(path)) as store:
+    with closing(Store.open(path, codec=PLAIN_PACKS)) as store:
         store.put(Persist(1, [], [pack_of(1), pack_of(2), pack_of(3)], [1]))
         store.put(Persist(2, [], [], [2]))
         async with trio.open_nursery() as nursery:
@@ -210,7 +210,7 @@ class Oracle:
         self.written: dict[int, object] = {}
         self.last = 0
         self._number = 0
-        self._store = Store.open(path)
+        self._store = Store.open(path, codec=PLAIN_PACKS)
 
     def _put(self, *packs: Pack, erased: tuple[int, ...] = ()) -> None:
         self._number += 1
@@ -246,7 +246,7 @@ class Oracle:
 
     def _crash(self) -> None:
         self._store.close()
-        self._store = Store.open(self._path)
+        self._store = Store.open(self._path, codec=PLAIN_PACKS)
         found = self._store.load_packs()
         # What was not drained is lost, and what was erased and not drained is back.
         assert found.heads == {number: len(str(body)) for number, body in self.durable.items()}
@@ -314,12 +314,12 @@ async def test_a_damaged_head_is_set_aside_with_its_body(path: Path) -> None:
         "UPDATE pack_head SET head = x'00' || head WHERE number = 2",
         "UPDATE pack_head SET number = 9 WHERE number = 4",
     )
-    with closing(Store.open(path)) as store:
+    with closing(Store.open(path, codec=PLAIN_PACKS)) as store:
         packs = store.load_packs()
         assert list(packs.heads) == [1, 3]
         assert packs.last == 4
         assert [(row.number, row.namespace) for row in store.damaged] == [(2, "pack"), (9, "pack")]
-    with closing(Store.open(path)) as store:
+    with closing(Store.open(path, codec=PLAIN_PACKS)) as store:
         assert store.load_packs() == packs
         assert store.damaged == ()
     assert sql(path, "SELECT number FROM pack_body", "SELECT number FROM damaged") == [(1,), (3,), (2,), (9,)]
@@ -337,7 +337,7 @@ async def test_no_flipped_bit_makes_a_wrong_pack(path: Path) -> None:
         bad[place] ^= 1 << rng.randrange(8)
         path.write_bytes(bad)
         try:
-            with closing(Store.open(path)) as store:
+            with closing(Store.open(path, codec=PLAIN_PACKS)) as store:
                 heads = store.load_packs().heads
         except StoreError:
             seen["refused"] += 1

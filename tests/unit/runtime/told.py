@@ -8,7 +8,11 @@ import trio
 
 from p2psub.model.effects import DiskState, FromDisk, PacksRead, Stored
 from p2psub.model.step import Body
+from p2psub.runtime.packs import PackCodec
 from p2psub.runtime.store import Store
+
+PLAIN_PACKS = PackCodec(object, object)
+"""Packs of plain values, which come back as lists, dicts and scalars."""
 
 
 class Told:

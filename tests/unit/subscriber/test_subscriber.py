@@ -5,11 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.admission.declarations import Declarations
-from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription, Timed
+from p2psub.model.content import Guarantee
 from p2psub.model.effects import (
     ConsumedCommand,
-    Notify,
     NotifyGap,
     Reply,
     SubscribeCommand,
@@ -17,81 +15,32 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Declare, Deliver, Delivered, Verdict
+from p2psub.model.messages.pubsub import Declare
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
-from p2psub.overlay.election import Election
-from p2psub.parcels.sealer import Sealer
-from p2psub.parcels.trace_sampler import TraceSampler
-from p2psub.subscriber.subscriber import Subscriber
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
-    at,
+    bits,
     effects_of,
     epoch,
     event_of,
     node_at,
     on_topic,
+    parcel_of,
     records_of,
     sent,
-    step_at,
     tick,
 )
-
-RULER, OWNER = at(1), at(32)
-ID = SubscriptionId(node_at(64), 1, 1)
-ACTIVE, ENDED = DeclarationState.ACTIVE, DeclarationState.ENDED
-
-
-class SubscribingPeer:
-    """A member of the cluster that asks its super-node."""
-
-    def __init__(self, *, follows: bool = True) -> None:
-        self.step = step_at(64)
-        self.election = Election(self.step, CONFIG.cluster)
-        if follows:
-            self.election.follow(CLUSTER, epoch(1, 1), RULER)
-        self.declarations = Declarations(self.step, CONFIG.pubsub, self.election)
-        sampler = TraceSampler(self.step, 1)
-        self.core = Subscriber(self.step, CONFIG.pubsub, self.election, self.declarations, Sealer(None), sampler)
-
-    def subscribe(self, window: int = 100, *, status: VerdictStatus | None = VerdictStatus.STABLE) -> None:
-        """Subscribe, and get a verdict if one is given."""
-        self.core.subscribe(SubscribeCommand(7, on_topic("x"), replay=True, window=window))
-        if status is not None:
-            self.verdict(status)
-            sent(self.step)
-            effects_of(self.step, Reply)
-
-    def tick(self) -> None:
-        """Half a heartbeat, as the node has it."""
-        self.declarations.tick()
-        self.core.tick()
-
-    def verdict(self, status: VerdictStatus, version: int = 1) -> None:
-        """The super-node's word, as the node hands it on."""
-        said = Verdict(ID, version, status, ())
-        if self.declarations.on_verdict(RULER, said):
-            self.core.judged(said)
-
-    def deliver(self, event: Event, *missed: Missed, id_: SubscriptionId = ID) -> list[Outcome]:
-        """An owner delivers; the outcomes it is told."""
-        sender = OWNER if event.guarantee is Guarantee.EFFECTIVELY_ONCE else RULER
-        self.core.on_deliver(sender, Deliver(Timed(event, Micros(0)), (id_,), missed))
-        answers = [message for to, message in sent(self.step) if to == OWNER and isinstance(message, Delivered)]
-        assert all(answer.event == event.id for answer in answers)
-        return [outcome for answer in answers for _, outcome in answer.outcomes]
-
-    def handed_over(self) -> list[int]:
-        """Sequence numbers of the events given to the application since the last look."""
-        return [event.id.sequence for notify in effects_of(self.step, Notify) for event in notify.events]
-
-
-def record(version: int = 1, state: DeclarationState = ACTIVE) -> Subscription:
-    """The subscription as it is asked for."""
-    return Subscription(ID, version, state, CLUSTER, on_topic("x"), replay=True)
+from tests.unit.subscriber.subscribers import (
+    ENDED,
+    ID,
+    OWNER,
+    RULER,
+    SubscribingPeer,
+    record,
+)
 
 
 @given(st.lists(st.integers(1, 4), max_size=20))
@@ -240,16 +189,16 @@ def test_full_channel_turns_at_most_once_into_a_gap() -> None:
     assert effects_of(subscriber.step, NotifyGap) == [NotifyGap(ID, 2, Reason.CHANNEL_FULL)]
 
 
-def test_single_event_without_promise_comes_from_the_super_node_alone() -> None:
-    """Owners hand it over in parcels: by both ways it would come twice."""
+def test_event_without_promise_is_handed_over_once_by_whichever_way_it_comes() -> None:
+    """From its owner or from the super-node, in the message that brings promised events; nobody is answered."""
     subscriber = SubscribingPeer()
     subscriber.subscribe()
-    event = event_of("x", 1, guarantee=Guarantee.AT_MOST_ONCE)
-    subscriber.core.on_deliver(OWNER, Deliver(Timed(event, Micros(0)), (ID,), ()))
-    assert subscriber.handed_over() == []
-    assert [drop.reason for drop in records_of(subscriber.step, Kind.DROP)] == ["not_super_node"]
-    subscriber.deliver(event)
-    assert subscriber.handed_over() == [1]
+    parcel = parcel_of(*(event_of("x", n, guarantee=Guarantee.AT_MOST_ONCE) for n in (1, 2, 3)))
+    for sender in (OWNER, RULER):
+        assert subscriber.take(parcel, bits(0, 2), sender=sender) == ()
+    assert subscriber.handed_over() == [1, 3]
+    (again,) = records_of(subscriber.step, Kind.DUPLICATE)
+    assert (again.peer, again.reason) == (RULER.id, "parcel_repeated")
 
 
 def test_gap_is_told_as_soon_as_there_is_room() -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from p2psub.casts.cast import Casts, Payload
-from p2psub.model.content import Event, Guarantee, Timed
+from p2psub.model.content import Event, Guarantee, Subscription
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventPayload, EventSummary, Summary
-from p2psub.model.messages.pubsub import Deliver, Delivered, Obligation, Route, Routed
+from p2psub.model.messages.pubsub import Deliver, Delivered, Obligation, OutcomeOf, Route, Routed, Want
 from p2psub.model.outcomes import Missed, Outcome
+from p2psub.model.parcels import Parcel
 from p2psub.model.places import Entry
+from p2psub.model.records import Kind
 from p2psub.overlay.directory import Directory
 from p2psub.super_node.change_set import ChangeSet
 from p2psub.super_node.routing import Routing
@@ -21,20 +25,26 @@ from tests.unit.bench import (
     CONFIG,
     TICK_US,
     at,
+    bits,
     change_of,
     epoch,
     event_of,
     node_at,
     on_topic,
+    parcel_of,
+    records_of,
     sent,
     step_at,
     subscription_of,
     tick,
 )
+from tests.unit.unsound import UNSOUND
 
 FAR, UNKNOWN = ClusterId("far"), ClusterId("unknown")
 CAST = CastId(node_at(200), 1, 1)
 EVENT = event_of("x")
+PARCEL = parcel_of(EVENT)
+ALONE = bits(0)
 FIRST, SECOND = (subscription_of(on_topic("x"), n, subscriber=64) for n in (1, 2))
 OTHER, GONE = (subscription_of(on_topic("x"), 1, subscriber=place) for place in (128, 192))
 ENDED = subscription_of(on_topic("x"), 9, subscriber=64, version=2, is_active=False)
@@ -72,26 +82,34 @@ class Station:
 
     def arrive(self, *records: object, event: Event = EVENT, missed: tuple[Missed, ...] = ()) -> None:
         """A cast brings an event for subscriptions of our cluster, and for some of another."""
-        ids = tuple(record.id for record in (FIRST, SECOND, OTHER, GONE, ENDED) if record in records)
-        targets = ((CLUSTER, Prefix("0"), ids), (FAR, Prefix("1"), (subscription_of(on_topic("x"), 77).id,)))
-        self.core.take(CAST, EventPayload(Timed(event, Micros(5)), targets, missed))
+        wants = tuple((record.id, b"") for record in (FIRST, SECOND, OTHER, GONE, ENDED) if record in records)
+        self.take(CAST, parcel_of(event), *wants, missed=missed)
+
+    def take(self, cast: CastId, parcel: Parcel, *wants: Want, missed: tuple[Missed, ...] = ()) -> None:
+        """A cast brings a parcel."""
+        elsewhere = (FAR, Prefix("1"), ((subscription_of(on_topic("x"), 77).id, b""),))
+        self.core.take(cast, EventPayload(parcel, Micros(5), ((CLUSTER, Prefix("0"), wants), elsewhere), missed))
 
     def outcomes(self) -> list[dict[object, Outcome]]:
         """What our cluster answered to casts."""
         summaries = [summary for _, summary in self.casts.answers]
-        return [dict(summary.outcomes) for summary in summaries if isinstance(summary, EventSummary)]
+        return [
+            {said.subscription: said.outcome for said in summary.outcomes}
+            for summary in summaries
+            if isinstance(summary, EventSummary)
+        ]
 
 
 def delivered(record: object, *outcomes: tuple[object, Outcome]) -> Delivered:
     """A peer's answer."""
-    pairs = tuple((r.id, outcome) for r in (FIRST, SECOND, OTHER) for wanted, outcome in outcomes if wanted is r)
-    return Delivered(EVENT.id, pairs)
+    ends = tuple(OutcomeOf(r.id, end, ALONE) for r in (FIRST, SECOND, OTHER) for wanted, end in outcomes if wanted is r)
+    return Delivered(PARCEL.id, ends)
 
 
 def deliver(to: int, *records: object, missed: tuple[Missed, ...] = ()) -> tuple[Contact, Deliver]:
     """One message for all subscriptions of a peer."""
-    ids = tuple(r.id for r in (FIRST, SECOND, OTHER) if r in records)
-    return at(to), Deliver(Timed(EVENT, Micros(5)), ids, missed)
+    wants = tuple((r.id, b"") for r in (FIRST, SECOND, OTHER) if r in records)
+    return at(to), Deliver(PARCEL, Micros(5), wants, missed)
 
 
 def test_route_becomes_one_multicast_to_the_clusters_that_are_owed() -> None:
@@ -99,20 +117,23 @@ def test_route_becomes_one_multicast_to_the_clusters_that_are_owed() -> None:
     station = Station()
     far = [subscription_of(on_topic("x"), n, subscriber=8, cluster=FAR).id for n in (1, 2)]
     lost = subscription_of(on_topic("x"), 3, subscriber=8, cluster=UNKNOWN).id
-    owed = (Obligation(far[0], FAR), Obligation(lost, UNKNOWN), Obligation(far[1], FAR))
-    timed, missed = Timed(EVENT, Micros(5)), (Missed(far[0], node_at(32), 1, 4),)
-    station.core.on_route(at(32), Route(6, timed, owed, missed))
+    parcel = parcel_of(EVENT, event_of("x", 2))
+    owed = (Obligation(far[0], FAR, bits(1)), Obligation(lost, UNKNOWN), Obligation(far[1], FAR))
+    missed = (Missed(far[0], node_at(32), 1, 4),)
+    station.core.on_route(at(32), Route(6, parcel, Micros(5), owed, missed))
     ((payload, done),) = station.casts.started
-    assert payload == EventPayload(timed, ((FAR, Prefix("1"), tuple(far)),), missed)
-    done(EventSummary(((far[0], Outcome.DELIVERED),)), False)
-    assert sent(station.step) == [(at(32), Routed(6, EVENT.id, ((far[0], Outcome.DELIVERED),)))]
+    wants = ((far[0], bits(1)), (far[1], b""))
+    assert payload == EventPayload(parcel, Micros(5), ((FAR, Prefix("1"), wants),), missed)
+    ended = (OutcomeOf(far[0], Outcome.DELIVERED, bits(1)),)
+    done(EventSummary(ended), False)
+    assert sent(station.step) == [(at(32), Routed(6, parcel.id, ended))]
 
 
 def test_nothing_is_reported_that_nobody_said() -> None:
     """A cast without outcomes leaves the debt with the owner."""
     station = Station()
     far = subscription_of(on_topic("x"), cluster=FAR).id
-    route = Route(6, Timed(EVENT, Micros(5)), (Obligation(far, FAR),))
+    route = Route(6, PARCEL, Micros(5), (Obligation(far, FAR),))
     station.core.on_route(at(32), route)
     station.casts.started[0][1](EventSummary(()), True)
     assert sent(station.step) == []
@@ -181,5 +202,76 @@ def test_at_most_once_waits_for_no_peer() -> None:
     station = Station()
     straight = event_of("x", guarantee=Guarantee.AT_MOST_ONCE)
     station.arrive(FIRST, event=straight)
-    assert sent(station.step) == [(at(64), Deliver(Timed(straight, Micros(5)), (FIRST.id,)))]
+    assert sent(station.step) == [(at(64), Deliver(parcel_of(straight), Micros(5), ((FIRST.id, b""),)))]
+    assert station.outcomes() == [{}]
+
+
+# Parcels of several events
+
+FOUR = parcel_of(*(event_of("x", n) for n in (1, 2, 3, 4)))
+OTHER_CAST = CastId(node_at(200), 1, 2)
+
+
+def said(record: Subscription, outcome: Outcome, *places: int) -> Delivered:
+    """A peer's answer for some events of the four."""
+    return Delivered(FOUR.id, (OutcomeOf(record.id, outcome, bits(*places)),))
+
+
+def test_each_peer_gets_the_events_that_its_subscriptions_want() -> None:
+    """And no other of the parcel; what the parcel is a part of stays its name."""
+    station = Station()
+    station.take(CAST, FOUR, (FIRST.id, bits(0, 1)), (SECOND.id, bits(1, 2)), (OTHER.id, bits(3)))
+    assert sent(station.step) == [
+        (at(64), Deliver(FOUR.part(0b0111), Micros(5), ((FIRST.id, bits(0, 1)), (SECOND.id, bits(1, 2))))),
+        (at(128), Deliver(FOUR.part(0b1000), Micros(5), ((OTHER.id, b""),))),
+    ]
+
+
+def test_peer_counts_as_waiting_until_every_event_has_an_outcome() -> None:
+    """An answer for some events is kept, and the cast is answered with all of them, each as it ended."""
+    station = Station()
+    station.take(CAST, FOUR, (FIRST.id, b""))
+    station.core.on_delivered(at(64), said(FIRST, Outcome.DELIVERED, 0, 2))
+    station.core.on_delivered(at(64), said(FIRST, Outcome.ENDED, 0, 2))
+    assert station.casts.answers == []
+    station.core.on_delivered(at(64), said(FIRST, Outcome.DEFERRED, 0, 1, 3))
+    told = (OutcomeOf(FIRST.id, Outcome.DELIVERED, bits(0, 2)), OutcomeOf(FIRST.id, Outcome.DEFERRED, bits(1, 3)))
+    assert station.casts.answers == [(CAST, EventSummary(told))]
+
+
+def test_peer_that_answered_one_of_two_overlapping_casts_still_counts_as_waiting_in_the_other() -> None:
+    """The second cast brings an event more: it is answered when that one has an outcome too."""
+    station = Station()
+    station.take(CAST, FOUR.part(0b0011), (FIRST.id, b""))
+    station.take(OTHER_CAST, FOUR.part(0b0110), (FIRST.id, b""))
+    sent(station.step)
+    station.core.on_delivered(at(64), said(FIRST, Outcome.DELIVERED, 0, 1))
+    assert station.casts.answers == [(CAST, EventSummary((OutcomeOf(FIRST.id, Outcome.DELIVERED, bits(0, 1)),)))]
+    tick(station.step, station.core.tick, 2)
+    assert [to for to, _ in sent(station.step)] == [at(64)], "asked again for the second cast alone"
+    station.core.on_delivered(at(64), said(FIRST, Outcome.DELIVERED, 2))
+    told = (OutcomeOf(FIRST.id, Outcome.DELIVERED, bits(1)), OutcomeOf(FIRST.id, Outcome.DELIVERED, bits(2)))
+    assert station.casts.answers[1:] == [(OTHER_CAST, EventSummary(told))]
+
+
+def test_places_that_a_parcel_does_not_have_are_nobodys() -> None:
+    """Neither in what is wanted nor in what a peer says of it."""
+    station = Station()
+    wants = (FIRST.id, bits(0, 3, 200)), (SECOND.id, bits(3)), (ENDED.id, bits(2))
+    station.take(CAST, FOUR.part(0b0011), *wants)
+    ((to, deliver),) = sent(station.step)
+    assert (to, deliver) == (at(64), Deliver(FOUR.part(0b0001), Micros(5), ((FIRST.id, b""),)))
+    station.core.on_delivered(at(64), said(FIRST, Outcome.DELIVERED, 0, 1, 3, 200))
+    assert station.casts.answers == [(CAST, EventSummary((OutcomeOf(FIRST.id, Outcome.DELIVERED, bits(0)),)))]
+
+
+@pytest.mark.parametrize("parcel", UNSOUND.values(), ids=UNSOUND)
+def test_unsound_parcel_goes_no_further(parcel: Parcel) -> None:
+    """Neither out, where its sender is recorded, nor to a peer: the cast that brought it is answered with nothing."""
+    station = Station()
+    station.core.on_route(at(32), Route(6, parcel, Micros(5), (Obligation(FIRST.id, FAR),)))
+    assert station.casts.started == []
+    assert [(r.peer, r.reason) for r in records_of(station.step, Kind.DROP)] == [(node_at(32), "foreign_event")]
+    station.take(CAST, parcel, (FIRST.id, b""))
+    assert sent(station.step) == []
     assert station.outcomes() == [{}]

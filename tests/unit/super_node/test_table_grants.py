@@ -128,16 +128,33 @@ def test_transfer_of_heavy_filters_goes_in_parts_that_fit() -> None:
 
 
 def test_unheard_members_get_their_index_again_and_the_others_do_not() -> None:
-    """A transfer may be lost: after a while it is repeated, as a new attempt, to whoever has not confirmed."""
+    """A transfer may be lost: it is repeated, as a new attempt, to whoever has not confirmed; soon, then less often."""
     grants = grants_of(64, 128)
     tick(grants.step, grants.tick)
     hold(grants, 1, 64)
     forget_sends(grants.step)
+    attempts: list[tuple[int, int]] = []
+    for waited in range(1, 19):
+        tick(grants.step, grants.tick)
+        for to, transfer in sent(grants.step):
+            assert isinstance(transfer, IndexTransfer)
+            attempts.append((waited, transfer.attempt))
+            again = IndexTransfer(CLUSTER, TableVersion(EPOCH, 1), node_at(64), transfer.attempt, 0, 1, ())
+            assert (to, transfer) == (at(128), again)
+    assert attempts == [(1, 2), (2, 3), (4, 4), (6, 5), (9, 6), (12, 7), (16, 8)]
+
+
+def test_index_of_several_messages_gets_time_to_arrive() -> None:
+    """All of it must come: sent again too soon, it would never be whole."""
+    topic = topic_in(1, 64)
+    heavy = (Predicate("topic", Operator.EQUAL, topic), Predicate("a", Operator.EQUAL, "x" * 60_000))
+    grants = grants_of(64, 128, records=[subscription_of(Filter((heavy,)), n) for n in range(1, 11)])
+    tick(grants.step, grants.tick)
+    forget_sends(grants.step)
     tick(grants.step, grants.tick, 3)
     assert sent(grants.step) == []
     tick(grants.step, grants.tick)
-    again = IndexTransfer(CLUSTER, TableVersion(EPOCH, 1), node_at(64), 2, 0, 1, ())
-    assert sent(grants.step) == [(at(128), again)]
+    assert {transfer.attempt for _, transfer in sent_of(grants.step, IndexTransfer)} == {2}
 
 
 def test_both_owners_confirm_while_a_table_is_under_way() -> None:

@@ -461,3 +461,17 @@ def test_nobody_advertises_what_it_may_not_publish() -> None:
     leader.subscribe(64, advertisement())
     assert [found.reason for found in records_of(leader.step, Kind.DROP)] == ["not_authorized"]
     assert leader.cores.changes.advertised == {}
+
+
+@pytest.mark.parametrize("is_succeeded", [False, True])
+def test_former_super_node_holds_everything_for_a_lease_or_until_another_term_answers(is_succeeded: bool) -> None:
+    """What its cluster learns after that, it may lack; a term that it fills then must not take it for whole."""
+    office = Leader(64, 128).cores.office
+    office.end()
+    held = [office.is_complete]
+    if is_succeeded:
+        office.be_succeeded()
+    for ticks in (CONFIG.cluster.lease_ticks - 1, 1):
+        office.step.tick += ticks
+        held.append(office.is_complete)
+    assert held == [True, not is_succeeded, False]

@@ -23,7 +23,6 @@ from p2psub.model.content import (
     Operator,
     Predicate,
     Subscription,
-    Timed,
 )
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
@@ -33,6 +32,8 @@ from p2psub.model.messages.hello import Hello, Welcome
 from p2psub.model.messages.liveness import Ping, WitnessRequest, WitnessResponse
 from p2psub.model.messages.pubsub import Declare, Publish
 from p2psub.model.messages.ring import Lookup
+from p2psub.model.parcels import Parcel
+from p2psub.model.seals import BATCH_MAX
 from p2psub.wire.codec import CONTENT_BYTES_MAX, STAMP_MAX, decode_batch, encode_batch
 from p2psub.wire.framing import FrameReader, frame
 from tests.oracles.instances import MESSAGE_CLASSES, exact, instances_of, wire_shape
@@ -52,7 +53,7 @@ def pack(value: object) -> bytes:
 
 def event_with(**attributes: Any) -> Publish:
     """A publish that carries these attributes."""
-    return Publish(Timed(Event(EventId(NODE, 1, 1), "t", attributes), Micros(0)))
+    return Publish(Parcel(1, 1, (Event(EventId(NODE, 1, 1), "t", attributes),)), Micros(0))
 
 
 @pytest.mark.parametrize("cls", MESSAGE_CLASSES, ids=lambda cls: cls.__name__)
@@ -91,7 +92,7 @@ def test_not_a_number_crosses_the_wire() -> None:
     """NaN is a float like others to the codec; it is the matcher that never finds it."""
     (message,), _ = decode_batch(encode_batch([event_with(a=float("nan"))], STAMP))
     assert isinstance(message, Publish)
-    assert repr(message.timed.event.attributes["a"]) == "nan"
+    assert repr(message.parcel.events[0].attributes["a"]) == "nan"
 
 
 def test_newer_fields_are_skipped() -> None:
@@ -111,6 +112,17 @@ def test_declarations_travel_under_their_tags() -> None:
         ((message,), _) = decode_batch(pack([[1, 1], [["Declare", declared(tag, conjunctions, last)]]]))
         assert isinstance(message, Declare)
         assert isinstance(message.record, Subscription if tag == "wants" else Advertisement)
+
+
+def published(size: int, *events: object, bitmap: bytes = b"", number: int = 1) -> list[object]:
+    """A parcel on its way to its owner, as it travels."""
+    return ["Publish", [number, size, list(events), bitmap, None, []], 0]
+
+
+def test_parcels_travel_as_they_are_packed_here() -> None:
+    """What the malformed ones below are compared with is sound, too."""
+    ((message,), _) = decode_batch(pack([[1, 1], [published(1, [[NODE, 1, 1], "t", {}])]]))
+    assert message == event_with()
 
 
 MALFORMED = {
@@ -133,7 +145,13 @@ MALFORMED = {
     "neither wanted nor offered": pack([[1, 1], [["Declare", declared("begs", [[[]]], False)]]]),
     "a rate of nothing": pack([[1, 1], [["Declare", declared("offers", [[[]]], 0.0)]]]),
     "a rate that is no number": pack([[1, 1], [["Declare", declared("offers", [[[]]], float("nan"))]]]),
-    "nested value": pack([[1, 1], [["Publish", [[[NODE, 1, 1], "t", {"a": [[1]]}], 0]]]]),
+    "nested value": pack([[1, 1], [published(1, [[NODE, 1, 1], "t", {"a": [[1]]}])]]),
+    "a parcel without events": pack([[1, 1], [published(1)]]),
+    "a parcel of size 0": pack([[1, 1], [published(0, [[NODE, 1, 1], "t", {}])]]),
+    "a parcel of more than may be signed": pack([[1, 1], [published(BATCH_MAX + 1, [[NODE, 1, 1], "t", {}])]]),
+    "more places than a parcel has": pack([[1, 1], [published(1, [[NODE, 1, 1], "t", {}], bitmap=bytes(33))]]),
+    "a negative number of a parcel": pack([[1, 1], [published(1, [[NODE, 1, 1], "t", {}], number=-1)]]),
+    "a number of an event beyond its bits": pack([[1, 1], [published(1, [[NODE, 1, 2**63], "t", {}])]]),
     "negative stamp": pack([[-1, 1], []]),
     "stamp beyond all clocks": pack([[STAMP_MAX, 1], []]),
     "trailing bytes": pack([[1, 1], []]) + b"\x00",
@@ -162,7 +180,7 @@ def test_ids_have_twenty_bytes(size: int) -> None:
         WitnessResponse(ident),
         Lookup(ClusterId("c"), 1, Key(ident), contact, 0),
         Hello("o", Contact(ident, "a"), 1, 1),
-        Publish(msgspec.structs.replace(event_with().timed, event=Event(EventId(ident, 1, 1), "t", {}))),
+        Publish(Parcel(1, 1, (Event(EventId(ident, 1, 1), "t", {}),)), Micros(0)),
     ]
     for message in wrong:
         with pytest.raises(MalformedMessage):
@@ -197,7 +215,7 @@ def test_bombs_take_no_memory(payload: bytes) -> None:
 def test_the_densest_batch_is_bounded() -> None:
     """The smallest messages and the smallest attributes, as many as a frame holds, take at most 32 times the frame."""
     pings = encode_batch([Ping()] * (MIB // 6 - 10), STAMP)
-    event = ["Publish", [[[NODE, 1, 1], "t", {f"{n:x}": n % 128 for n in range(MIB // 16)}], 0]]
+    event = published(1, [[NODE, 1, 1], "t", {f"{n:x}": n % 128 for n in range(MIB // 16)}])
     attributes = pack([[1, 1], [event, event]])
     for dense in (pings, attributes):
         assert MIB // 2 < len(dense) <= MIB

@@ -9,7 +9,6 @@ import pytest
 from msgspec import inspect as mi
 
 from p2psub.errors import MalformedMessage
-from p2psub.model.batches import batches_of
 from p2psub.model.changes import Change, ChangeNumber, LogId, Vector
 from p2psub.model.content import (
     AGE_US_MAX,
@@ -21,25 +20,25 @@ from p2psub.model.content import (
     Operator,
     Predicate,
     Subscription,
-    Timed,
 )
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message, casts, cluster, cube, pubsub, ring
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
+from p2psub.model.parcels import Parcel, ParcelId, all_places, to_bitmap
 from p2psub.model.places import Entry, Table, TableVersion
-from p2psub.model.reasons import SplitRefusal
+from p2psub.model.reasons import Reason, SplitRefusal
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, SIGNATURE_BYTES, Signature
-from p2psub.owner.parcel_sorter import weight_of_want
-from p2psub.publisher.parcel_sender import PARCEL_BYTES_MAX
+from p2psub.owner.dispatch import weight_of_want
+from p2psub.publisher.packer import PARCEL_BYTES_MAX
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frames
 from tests.oracles.instances import MESSAGE_CLASSES
 
-CLUSTERS, MEMBERS, MATCHES, TERMS = 10_000, 4_096, 20_000, 20_000
-"""An overlay far beyond what was tried: one cluster may have this many members, one event this many matches."""
+CLUSTERS, MEMBERS, MATCHES, TERMS = 10_000, 4_096, 18_000, 20_000
+"""An overlay far beyond what was tried: one cluster may have this many members, one parcel this many matches."""
 
 BIG = (1 << 63) - 1
 STAMP = Stamp(1 << 60, 1 << 60)
@@ -61,27 +60,34 @@ VERSION = TableVersion(EPOCH, BIG)
 PREFIX = Prefix("0" * 16)
 CAST = CastId(node(1), BIG, BIG)
 SUBS = tuple(SubscriptionId(node(n), BIG, BIG) for n in range(MATCHES))
-OWED = tuple(pubsub.Obligation(sub, NAME) for sub in SUBS)
-OUTCOMES = tuple((sub, Outcome.UNREACHABLE) for sub in SUBS)
+PLACES = to_bitmap(all_places(BATCH_MAX) - 1)
+"""Nearly all of a parcel, so that it must be spelled out."""
+WANTS = tuple((sub, PLACES) for sub in SUBS)
+OWED = tuple(pubsub.Obligation(sub, NAME, PLACES) for sub in SUBS)
+OUTCOMES = tuple(pubsub.OutcomeOf(sub, Outcome.UNREACHABLE, PLACES) for sub in SUBS)
 ENTRIES = tuple(Entry(NAME, PREFIX, BIG, contact(n), EPOCH, BIG) for n in range(CLUSTERS))
 VECTOR: Vector = tuple((LogId(NAME, Epoch(BIG, node(n), BIG)), BIG) for n in range(TERMS))
 TABLE = Table(VERSION, tuple(contact(n) for n in range(MEMBERS)), MEMBERS)
 RING = tuple(contact(n) for n in range(64))
-TIMED = Timed(Event(EventId(node(1), BIG, BIG), "t" * 1024, {"a": "x" * EVENT_BYTES_MAX}), Micros(AGE_US_MAX))
+AGE = Micros(AGE_US_MAX)
+EVENT = Event(EventId(node(1), BIG, BIG), "t" * 1024, {"a": "x" * EVENT_BYTES_MAX})
 MISSED = tuple(Missed(sub, node(1), BIG, BIG) for sub in SUBS[:2000])
 WANTED = Filter(((Predicate("a", Operator.EQUAL, "x" * (FILTER_BYTES_MAX - 64)),),))
 RECORD = Subscription(SUBS[0], BIG, DeclarationState.ACTIVE, NAME, WANTED)
 CHANGE = Change(ChangeNumber(VECTOR[0][0], BIG), RECORD)
 CHANGES = (CHANGE,)
 """What one message carries of the heaviest filters: the sender counts bytes, see `batches_of`."""
-OWED_EVENT_ID = pubsub.OwedEventId(TIMED.event.id, bytes(8))
-OWED_EVENT = pubsub.OwedEvent(OWED_EVENT_ID, TIMED, OWED, MATCHES, VECTOR, contact(1))
 
-SMALLER = Event(TIMED.event.id, "t" * 1024, {"a": "x" * (PARCEL_BYTES_MAX - 2048)})
+SMALLER = Event(EVENT.id, "t" * 1024, {"a": "x" * (PARCEL_BYTES_MAX - 2048)})
 SIGNATURE = Signature(bytes(SIGNATURE_BYTES), bytes(CERTIFICATE_BYTES_MAX))
-PARCEL = pubsub.Parcel(BIG, (SMALLER, TIMED.event), BATCH_MAX, (1, BATCH_MAX - 1), SIGNATURE, (bytes(LEAF_BYTES),) * 24)
+PARCEL = Parcel(BIG, BATCH_MAX, (SMALLER, EVENT), PLACES, SIGNATURE, (bytes(LEAF_BYTES),) * 24)
+PARCEL_ID = ParcelId(node(1), BIG, BIG)
 LEAVES = (bytes(LEAF_BYTES),) * BATCH_MAX
-WANTS = next(batches_of([(sub, list(range(BATCH_MAX))) for sub in SUBS], weight_of_want, MATCHES))
+COUNTS = tuple((BIG, PLACES) for _ in range(BATCH_MAX))
+OWED_PARCEL = pubsub.OwedParcel(bytes(8), PARCEL, AGE, OWED, COUNTS, VECTOR, contact(1))
+OWED_PLACES = (pubsub.OwedParcelId(PARCEL_ID, bytes(8)), PLACES)
+ACKNOWLEDGED = pubsub.Acknowledged(PLACES, BIG, BIG, Reason.NOT_AUTHORIZED)
+OWNERS = tuple((PLACES, contact(n)) for n in range(BATCH_MAX))
 
 LARGEST: list[Message] = [
     ring.Neighbourhood(NAME, contact(1), RING),
@@ -102,24 +108,27 @@ LARGEST: list[Message] = [
     cube.SplitRefused(SplitRefusal.PROMISED_TO_ANOTHER, ENTRIES),
     cube.Filled(NAME, ENTRIES[0], VECTOR),
     casts.ChangeCast(CAST, PREFIX, casts.ChangePayload(CHANGE), 1),
-    casts.EventCast(CAST, PREFIX, casts.EventPayload(TIMED, ((NAME, PREFIX, SUBS),), MISSED), 1),
+    casts.EventCast(CAST, PREFIX, casts.EventPayload(PARCEL, AGE, ((NAME, PREFIX, WANTS),), MISSED), 1),
     casts.Answer(CAST, PREFIX, casts.EventSummary(OUTCOMES)),
     casts.CastRefused(CAST, PREFIX, ENTRIES),
     pubsub.Declare(RECORD),
     pubsub.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS),
-    pubsub.Publish(TIMED),
-    pubsub.StoreCopy(NAME, (OWED_EVENT,)),
-    pubsub.CopyStored(NAME, (OWED_EVENT_ID,) * 64, VERSION),
-    pubsub.Discharged(NAME, (OWED_EVENT_ID,) * 4096),
-    pubsub.MatchRequest(NAME, 1, TIMED.event),
-    pubsub.MatchResponse(NAME, 1, TIMED.event.id, OWED, VECTOR, False),
-    pubsub.Route(BIG, TIMED, OWED, MISSED),
-    pubsub.Routed(BIG, TIMED.event.id, OUTCOMES),
-    pubsub.Deliver(TIMED, SUBS, MISSED),
-    pubsub.Delivered(TIMED.event.id, OUTCOMES),
+    pubsub.Publish(PARCEL, AGE),
+    pubsub.Acknowledge(PARCEL_ID, (ACKNOWLEDGED,) * BATCH_MAX),
+    pubsub.NotOwner(PARCEL_ID, OWNERS),
+    pubsub.StoreCopy(NAME, (OWED_PARCEL,)),
+    pubsub.CopyStored(NAME, (OWED_PLACES,) * 64, VERSION),
+    pubsub.CopyRefused(NAME, (OWED_PLACES,) * 64),
+    pubsub.CopyLost(NAME, (OWED_PLACES,)),
+    pubsub.Discharged(NAME, (OWED_PLACES,) * 4096),
+    pubsub.MatchRequest(NAME, 1, BIG, PARCEL.events),
+    pubsub.MatchResponse(NAME, 1, BIG, OWED, VECTOR, False),
+    pubsub.Route(BIG, PARCEL, AGE, OWED, MISSED),
+    pubsub.Routed(BIG, PARCEL_ID, OUTCOMES),
+    pubsub.Deliver(PARCEL, AGE, WANTS, MISSED),
+    pubsub.Delivered(PARCEL_ID, OUTCOMES),
     pubsub.ParcelToOwner(PARCEL, LEAVES),
     pubsub.ParcelToShard(NAME, 1, PARCEL, LEAVES),
-    pubsub.ParcelToSubscriber(PARCEL, tuple((sub, tuple(places)) for sub, places in WANTS)),
 ]
 
 
@@ -132,7 +141,7 @@ def grows(kind: type) -> bool:
 def _grows(info: mi.Type) -> bool:
     match info:
         case mi.VarTupleType() | mi.DictType() | mi.FrozenSetType() | mi.ListType():
-            return info.max_length is None
+            return info.max_length is None or (isinstance(info, mi.VarTupleType) and _grows(info.item_type))
         case mi.UnionType():
             return any(map(_grows, info.types))
         case mi.TupleType():
@@ -152,7 +161,7 @@ def test_every_message_that_can_grow_is_here() -> None:
 def test_an_age_that_no_event_has_is_refused(age_us: int) -> None:
     """Who added its own time to it could not say the sum any more."""
     with pytest.raises(MalformedMessage):
-        decode_batch(encode_batch([pubsub.Publish(Timed(TIMED.event, Micros(age_us)))], STAMP))
+        decode_batch(encode_batch([pubsub.Publish(PARCEL, Micros(age_us))], STAMP))
 
 
 @pytest.mark.parametrize("message", LARGEST, ids=lambda message: type(message).__name__)
@@ -164,6 +173,11 @@ def test_largest_legal_message_is_taken(message: Message) -> None:
     assert len(wrapped) == -(-len(payload) // PAYLOAD_BYTES_MAX)
     (whole,) = FrameReader(whole_bytes_max=MESSAGE_BYTES_MAX).feed(b"".join(wrapped))
     assert decode_batch(whole) == ([message], STAMP)
+
+
+def test_weight_of_a_want_is_what_it_takes_or_more() -> None:
+    """By it an owner decides how many subscriptions share a message."""
+    assert len(msgspec.msgpack.encode(WANTS[-1])) <= weight_of_want((SUBS[-1], all_places(BATCH_MAX)))
 
 
 def test_weights_of_filters_are_what_they_take_or_more() -> None:

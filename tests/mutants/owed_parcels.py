@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
+from msgspec.structs import replace
 
-from p2psub.model.digests import owed_event_id
-from p2psub.model.ids import Contact, EventId, SubscriptionId
+from p2psub.model.ids import Contact, SubscriptionId
 from p2psub.model.messages.pubsub import (
     CopyStored,
     Discharged,
-    Obligation,
-    OwedEventId,
+    OutcomeOf,
+    OwedHead,
     StoreCopy,
-    StoredEvent,
 )
 from p2psub.model.outcomes import Outcome
+from p2psub.model.parcels import Parcel, to_bitmap
 from p2psub.owner import owner as owner_module
 from p2psub.owner.arc_lease import ArcLease
-from p2psub.owner.owed_events import HeldEvent, OwedEvents
+from p2psub.owner.held_parcel import HeldParcel
+from p2psub.owner.intake import Intake
+from p2psub.owner.owed_parcels import OwedParcels
 from p2psub.owner.owner import Owner
 from tests.mutants.hostile import (
     DEBTS_LAST,
     HOLDERS_RETURN_LATE,
+    KEYS_MOVE_IN_BURSTS,
     LIGHTS_OUT,
     OWNERS_FALL,
     RINGS_PART,
@@ -36,7 +39,18 @@ from tests.mutants.mutant import mutant
 def acknowledges_before_replication(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event is acknowledged when enough members hold it. Here the owner's own copy is enough."""
     patch.setattr(ArcLease, "required_copies", lambda self, copies: 1)
-    patch.setattr(OwedEvents, "replicate", lambda self, held: setattr(held, "kept_tick", self._step.tick))
+    patch.setattr(OwedParcels, "replicate", lambda self, held: setattr(held, "kept_tick", self._step.tick))
+
+
+@mutant("S1", "S5", on=KEYS_MOVE_IN_BURSTS)
+def takes_foreign_keys_of_a_parcel(patch: pytest.MonkeyPatch) -> None:
+    """Rule: an owner takes the part of a parcel whose keys it serves. Here it takes all if any is its own."""
+    of_ours = Intake._places_of_ours
+
+    def greedy(self: Intake, peer: Contact, parcel: Parcel) -> int:
+        return parcel.places if of_ours(self, peer, parcel) else 0
+
+    patch.setattr(Intake, "_places_of_ours", greedy)
 
 
 @mutant("S5", on=OWNERS_FALL)
@@ -45,8 +59,8 @@ def says_kept_before_it_is_durable(patch: pytest.MonkeyPatch) -> None:
     on_store_copy = Owner.on_store_copy
 
     def hasty(self: Owner, peer: Contact, keep: StoreCopy) -> None:
-        ids = tuple(owed_event.id for owed_event in keep.owed_events)
-        self._step.send(peer, CopyStored(keep.cluster, ids, self._arc_lease.version))
+        held = tuple((owed.id, to_bitmap(owed.parcel.places)) for owed in keep.owed_parcels)
+        self._step.send(peer, CopyStored(keep.cluster, held, self._arc_lease.version))
         on_store_copy(self, peer, keep)
 
     patch.setattr(Owner, "on_store_copy", hasty)
@@ -64,41 +78,41 @@ def counts_live_members_only(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("S1", "S9", "conservation", "bound:discharge", on=OWNERS_FALL)
 def nobody_gives_back(patch: pytest.MonkeyPatch) -> None:
-    """Rule: each holder of an owed event makes sure that the present owner has it. Here only owners ask for copies."""
-    due = OwedEvents._due
+    """Rule: each holder of what is owed makes sure that the present owner has it. Here only owners ask for copies."""
+    due = OwedParcels._due
 
-    def own_only(self: OwedEvents, held: HeldEvent) -> list[Contact]:
+    def own_only(self: OwedParcels, held: HeldParcel) -> list[Contact]:
         owner = self._arc_lease.owner_of(held.key)
         return due(self, held) if owner is not None and owner.id == self._step.me.id else []
 
-    patch.setattr(OwedEvents, "_due", own_only)
+    patch.setattr(OwedParcels, "_due", own_only)
 
 
 @mutant("S1", "S9", "conservation", on=OWNERS_FALL)
 def replicas_drop_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
-    """Rule: an owed event is let go only when the owner holds it. Here a member drops what a table gives to others."""
-    tick = OwedEvents.tick
+    """Rule: what is owed is let go only when the owner holds it. Here a member drops what a table gives to others."""
+    tick = OwedParcels.tick
 
-    def dropping(self: OwedEvents) -> None:
+    def dropping(self: OwedParcels) -> list[HeldParcel]:
         if self._arc_lease.version != self._table:
-            for id_, held in list(self.held.items()):
+            for held in self.log:
                 if not self._arc_lease.is_mine(held.key):
-                    self._let_go(id_)
-        tick(self)
+                    self.log.let_go(held)
+        return tick(self)
 
-    patch.setattr(OwedEvents, "tick", dropping)
+    patch.setattr(OwedParcels, "tick", dropping)
 
 
 @mutant("S1", "S9", "conservation", on=DEBTS_LAST, first=3)
 def trusts_old_holders_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new table starts the copies anew, since a member may be back without its disk. Here they count on."""
-    tick = OwedEvents.tick
+    tick = OwedParcels.tick
 
-    def trusting(self: OwedEvents) -> None:
+    def trusting(self: OwedParcels) -> list[HeldParcel]:
         self._table = self._arc_lease.version
-        tick(self)
+        return tick(self)
 
-    patch.setattr(OwedEvents, "tick", trusting)
+    patch.setattr(OwedParcels, "tick", trusting)
 
 
 @mutant("S1", "conservation", "bound:discharge", on=OWNERS_FALL)
@@ -111,21 +125,21 @@ def new_owner_pays_nothing(patch: pytest.MonkeyPatch) -> None:
 def restarts_without_its_owed_events(patch: pytest.MonkeyPatch) -> None:
     """Rule: what was durable is still held after a restart. Here the disk is not read."""
 
-    def nothing(self: OwedEvents, stored: Iterable[StoredEvent]) -> None:
-        for row in stored:
-            self._step.write("owed_event", row.owed_event.id, None)
+    def nothing(self: OwedParcels, heads: Mapping[int, object]) -> None:
+        for number in heads:
+            self._step.erase_pack(number)
 
-    patch.setattr(OwedEvents, "recover", nothing)
+    patch.setattr(OwedParcels, "recover", nothing)
 
 
-@mutant("S1", on=RINGS_PART_AND_FALL, first=(3, 4, 1))
-def names_an_owed_event_by_its_event(patch: pytest.MonkeyPatch) -> None:
+@mutant("S1", on=RINGS_PART_AND_FALL, first=(6, 9, 10))
+def names_what_is_owed_by_its_events(patch: pytest.MonkeyPatch) -> None:
     """Rule: two owners parted by a cut each pay what they owe. Here the discharge of one is that of both."""
 
-    def by_event(event: EventId, _: Iterable[Obligation]) -> OwedEventId:
-        return owed_event_id(event, ())
+    def by_events(_: Iterable[SubscriptionId]) -> bytes:
+        return bytes(8)
 
-    patch.setattr(owner_module, "owed_event_id", by_event)
+    patch.setattr(owner_module, "digest_of_matches", by_events)
 
 
 @mutant("S1", "conservation", on=OWNERS_FALL)
@@ -133,11 +147,11 @@ def calls_it_delivered_when_sent(patch: pytest.MonkeyPatch) -> None:
     """Rule: an outcome is said by the subscriber. Here the owner takes a message sent for one delivered."""
     pay = Owner._pay
 
-    def hopeful(self: Owner, held: HeldEvent) -> None:
+    def hopeful(self: Owner, held: HeldParcel) -> None:
         pay(self, held)
-        said: tuple[tuple[SubscriptionId, Outcome], ...] = tuple((id_, Outcome.DELIVERED) for id_ in held.owed)
+        said = [OutcomeOf(id_, Outcome.DELIVERED, to_bitmap(places)) for id_, (_, places) in held.owed.items()]
         if said:
-            self._settle(held.owed_event.timed.event.id, said)
+            self._settle_piece(held, said)
 
     patch.setattr(Owner, "_pay", hopeful)
 
@@ -146,18 +160,19 @@ def calls_it_delivered_when_sent(patch: pytest.MonkeyPatch) -> None:
 def never_tells_that_it_is_discharged(patch: pytest.MonkeyPatch) -> None:
     """Rule: the holders hear when an owed event owes nothing any more. Here nobody tells them, asked or not."""
 
-    def deaf(self: OwedEvents, peer: Contact, discharged: Discharged) -> None:
+    def deaf(self: OwedParcels, peer: Contact, discharged: Discharged) -> None:
         """The message is lost on us."""
 
-    patch.setattr(OwedEvents, "on_discharged", deaf)
+    patch.setattr(OwedParcels, "on_discharged", deaf)
 
 
 @mutant("S2", on=HOLDERS_RETURN_LATE)
 def age_starts_anew_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     """Rule: what is durable grows older while its holder is down. Here it is as old as when it was written."""
-    recover = OwedEvents.recover
+    recover = OwedParcels.recover
 
-    def rejuvenated(self: OwedEvents, stored: Iterable[StoredEvent]) -> None:
-        recover(self, [StoredEvent(self._step.wall_us, row.owed_event) for row in stored])
+    def rejuvenated(self: OwedParcels, heads: Mapping[int, object]) -> None:
+        now = self._step.wall_us
+        recover(self, {n: replace(head, written_us=now) for n, head in heads.items() if isinstance(head, OwedHead)})
 
-    patch.setattr(OwedEvents, "recover", rejuvenated)
+    patch.setattr(OwedParcels, "recover", rejuvenated)

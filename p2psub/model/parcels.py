@@ -1,0 +1,176 @@
+"""Parcels: what a publisher published in one step for one owner, numbered and signed together.
+
+The events of a parcel have sequence numbers in a row, so an event is named by its parcel and its place in it. A set of
+places is an int, bit by bit: what happens to many events alike is said and remembered once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from p2psub.model.content import Event, Guarantee
+from p2psub.model.digests import content_hash
+from p2psub.model.ids import EventId, Natural, NodeId
+from p2psub.model.merkle import narrow_proof
+from p2psub.model.seals import BATCH_MAX, Leaf, Signature
+
+Bitmap = Annotated[bytes, msgspec.Meta(max_length=BATCH_MAX // 8)]
+"""A set of places as it travels, lowest first. An empty one stands for all that travel with it."""
+
+
+class ParcelId(NamedTuple):
+    """One start of one publisher, and the number of its parcel."""
+
+    node: NodeId
+    incarnation: Natural
+    number: Natural
+
+
+class Parcel(msgspec.Struct, frozen=True, array_like=True):
+    """Some or all of the `size` events of a parcel, at `places`; the proof leads from them to what was signed."""
+
+    number: Natural
+    size: Annotated[int, msgspec.Meta(ge=1, le=BATCH_MAX)]
+    events: Annotated[tuple[Event, ...], msgspec.Meta(min_length=1)]
+    bitmap: Bitmap = b""
+    signature: Signature | None = None
+    proof: tuple[Leaf, ...] = ()
+
+    @property
+    def id(self) -> ParcelId:
+        node, incarnation, _ = self.events[0].id
+        return ParcelId(node, incarnation, self.number)
+
+    @property
+    def places(self) -> int:
+        """Where its events are."""
+        return int.from_bytes(self.bitmap, "little") if self.bitmap else all_places(self.size)
+
+    @property
+    def first(self) -> EventId:
+        """The id of the event at place 0, whether it is here or not."""
+        node, incarnation, sequence = self.events[0].id
+        return EventId(node, incarnation, sequence - lowest(self.places))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.events[0].guarantee
+
+    @property
+    def weight(self) -> int:
+        """Roughly its bytes on a link."""
+        signature = 0 if self.signature is None else 64 + len(self.signature.certificate)
+        return 64 + signature + 18 * len(self.proof) + weight_of_events(self.events)
+
+    def is_sound(self) -> bool:
+        """Whether it is what a publisher could have made: events of one start of one peer, each at its place."""
+        events = self.events
+        places = self.places
+        if not events or places >> self.size or places.bit_count() != len(events):
+            return False
+        node, incarnation, sequence = events[0].id
+        base, guarantee = sequence - lowest(places), events[0].guarantee
+        if base < 0:
+            return False
+        for event, place in zip(events, places_in(places), strict=True):
+            if event.id != (node, incarnation, base + place) or event.guarantee is not guarantee:
+                return False
+        return True
+
+    def events_at(self, places: int) -> list[Event]:
+        """The events at some of its places."""
+        if places == self.places:
+            return list(self.events)
+        return [event for event, place in zip(self.events, places_in(self.places), strict=True) if places >> place & 1]
+
+    def part(self, places: int) -> Parcel:
+        """The events at some of its places, with what leads from them to the signature.
+
+        One whose own proof is wrong stays whole: its receivers refuse it as they would refuse every part.
+        """
+        if places == self.places:
+            return self
+        proof: tuple[Leaf, ...] | None = ()
+        if self.signature is not None:
+            leaves = dict(zip(places_in(self.places), map(content_hash, self.events), strict=True))
+            proof = narrow_proof(self.size, leaves, self.proof, places_in(places))
+        if proof is None:
+            return self
+        events = tuple(self.events_at(places))
+        return Parcel(self.number, self.size, events, to_bitmap(places), self.signature, proof)
+
+
+def weight_of_events(events: tuple[Event, ...]) -> int:
+    """Roughly their bytes on a link: bodies differ, and the rest is as long as that of the first."""
+    return len(events) * (events[0].weight - len(events[0].body)) + sum([len(event.body) for event in events])
+
+
+def all_places(size: int) -> int:
+    """Every place of a parcel of this size."""
+    return (1 << size) - 1
+
+
+def lowest(places: int) -> int:
+    """The first of some places."""
+    return (places & -places).bit_length() - 1
+
+
+def runs_of(places: int) -> Iterator[tuple[int, int]]:
+    """Places in a row: where each run begins, and how long it is."""
+    at = 0
+    while places:
+        skipped = lowest(places)
+        places >>= skipped
+        count = (~places & places + 1).bit_length() - 1
+        yield at + skipped, count
+        places >>= count
+        at += skipped + count
+
+
+def places_in(places: int) -> list[int]:
+    """The places one by one."""
+    return [place for first, count in runs_of(places) for place in range(first, first + count)]
+
+
+def places_at(places: list[int]) -> int:
+    """A list of places as a set."""
+    together = 0
+    for place in places:
+        together |= 1 << place
+    return together
+
+
+def first_places(places: int, count: int) -> int:
+    """So many of the places, the lowest."""
+    return places if places.bit_count() <= count else places_at(places_in(places)[:count])
+
+
+def event_runs(first: EventId, places: int) -> Iterator[tuple[EventId, int | None]]:
+    """The events at some places, as a record names them: the first of each run, and how many if there are more."""
+    node, incarnation, sequence = first
+    for place, count in runs_of(places):
+        yield EventId(node, incarnation, sequence + place), None if count == 1 else count
+
+
+def to_bitmap(places: int) -> bytes:
+    """A set of places as it travels. An empty one has no words: they would stand for all."""
+    assert places, "no event is meant"
+    return places.to_bytes((places.bit_length() + 7) // 8, "little")
+
+
+def bitmap_within(places: int, whole: int) -> bytes:
+    """The same, where all of `whole` need no words."""
+    return b"" if places == whole else to_bitmap(places)
+
+
+def from_bitmap(bitmap: bytes, whole: int) -> int:
+    """A set of places that has arrived, as far as they are of `whole`."""
+    return int.from_bytes(bitmap, "little") & whole if bitmap else whole
+
+
+def explicit(bitmap: bytes, whole: int) -> bytes:
+    """The same set of places for a reader who does not know what `whole` is."""
+    return bitmap or to_bitmap(whole)

@@ -1,0 +1,236 @@
+"""Events of one parcel that a member holds together, with what they owe.
+
+All of them have the same owner by the table that the member follows: a table that gives their keys to several owners
+cuts them apart. What is known of them is kept as sets of places, so most of it is one int for up to 256 events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from p2psub.model.content import older
+from p2psub.model.ids import ClusterId, EventId, Key, NodeId, SubscriptionId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.pubsub import Acknowledged, Obligation, OwedHead, OwedParcel, OwedParcelId
+from p2psub.model.parcels import Parcel, bitmap_within, event_runs, explicit, from_bitmap, to_bitmap
+from p2psub.model.places import TableVersion
+from p2psub.owner.retention import places_where
+from p2psub.parcels.shipment import by_topic, places_of_indexes
+
+
+class HeldPack:
+    """A pack of the store's log; it is erased when nothing of it is held any more."""
+
+    __slots__ = ("number", "places")
+
+    def __init__(self, number: int, places: int) -> None:
+        self.number = number
+        self.places = places
+
+
+def head_of(owed_parcel: OwedParcel, written_us: int) -> OwedHead:
+    """What stays in memory when the events themselves do not."""
+    parcel, whole = owed_parcel.parcel, owed_parcel.parcel.places
+    topics = by_topic(parcel.events).values()
+    retained = places_where(parcel, whole, lambda event: event.retain_us > 0)
+    owed = [(o, from_bitmap(o.bitmap, whole)) for o in owed_parcel.owed]
+    keys = [(parcel.events[some[0]].key, to_bitmap(places_of_indexes(some, parcel))) for some in topics]
+    return OwedHead(
+        written_us,
+        owed_parcel.age_us,
+        owed_parcel.id,
+        parcel.first,
+        tuple(keys),
+        tuple([Obligation(o.subscription, o.cluster, to_bitmap(places)) for o, places in owed if places]),
+        tuple([(n, explicit(bitmap, whole)) for n, bitmap in owed_parcel.matched]),
+        to_bitmap(retained) if retained else b"",
+        sum([len(event.body) for event in parcel.events]) // len(parcel.events),
+        owed_parcel.vector,
+        owed_parcel.publisher,
+    )
+
+
+def places_of_keys(head: OwedHead) -> int:
+    """All places that a pack holds."""
+    places = 0
+    for _, bitmap in head.keys:
+        places |= int.from_bytes(bitmap, "little")
+    return places
+
+
+class HeldParcel:
+    """What we hold of a parcel. `OwedParcels` writes what concerns its copies, `Owner` what concerns its payment."""
+
+    __slots__ = (
+        "_head",
+        "asked",
+        "asked_places",
+        "body_bytes",
+        "born_us",
+        "dispatches",
+        "due_tick",
+        "first",
+        "held_by",
+        "id",
+        "is_acknowledged",
+        "is_held",
+        "is_recorded",
+        "kept_tick",
+        "key",
+        "keys",
+        "look_tick",
+        "matched",
+        "owed",
+        "pack",
+        "parcel",
+        "places",
+        "publisher",
+        "refused_by",
+        "retained",
+        "taken_tick",
+        "told_by",
+        "vector",
+    )
+
+    def __init__(
+        self, head: OwedHead, places: int, pack: HeldPack, born_us: Micros, tick: int, parcel: Parcel | None = None
+    ) -> None:
+        self._head = head
+        self.id: OwedParcelId = head.id
+        self.parcel = parcel
+        """The events are among those of it; none if they are in the store alone."""
+        self.places = places
+        self.first: EventId = head.first
+        keys = [(key, int.from_bytes(bitmap, "little") & places) for key, bitmap in head.keys]
+        self.keys = [(key, some) for key, some in keys if some]
+        self.key: Key = self.keys[0][0]
+        """Of one of the events: all of them have the same owner."""
+        self.born_us = born_us
+        self.pack = pack
+        self.vector = head.vector
+        self.publisher = head.publisher
+        self.retained = int.from_bytes(head.retained, "little") & places
+        """The events whose class keeps them when they owe nothing any more."""
+        self.body_bytes = head.body_bytes
+        self.owed: dict[SubscriptionId, tuple[ClusterId, int]] = {}
+        """To whom which of the events are still owed."""
+        for obligation in head.owed:
+            owed = int.from_bytes(obligation.bitmap, "little") & places
+            if owed:
+                self.owed[obligation.subscription] = (obligation.cluster, owed)
+        self.matched: list[tuple[int, int]] = []
+        """How many subscriptions want an event, and which events those are: each is counted once, whoever told us."""
+        uncounted = places
+        for n, bitmap in head.matched:
+            some = int.from_bytes(bitmap, "little") & uncounted
+            if some:
+                self.matched.append((n, some))
+                uncounted ^= some
+        self.is_held = True
+        self.held_by: dict[NodeId, tuple[TableVersion | None, int]] = {}
+        """Members that stated a durable copy, by which table, and of which events."""
+        self.told_by: NodeId | None = None
+        """Which member asked us for a copy last."""
+        self.asked: dict[NodeId, None] | None = None
+        """Members that we asked for a copy; None if others may have asked some before us."""
+        self.refused_by: dict[NodeId, None] = {}
+        """Members whose disks take nothing at present."""
+        self.taken_tick = tick
+        self.kept_tick = 0
+        """When we last asked another member to hold it, or were asked."""
+        self.look_tick = 0
+        """When to see whether it is where it belongs."""
+        self.is_recorded = False
+        self.is_acknowledged = False
+        self.asked_places = 0
+        """The events whose publisher waits for an acknowledgement from us."""
+        self.dispatches = 0
+        self.due_tick = 0
+        """When what is owed is paid again."""
+
+    # Copies
+
+    def state(self, member: NodeId, table: TableVersion | None, places: int) -> None:
+        """A member holds these events durably, by its table."""
+        known = self.held_by.get(member)
+        together = known[1] if known is not None and known[0] == table else 0
+        self.held_by[member] = (table, together | places & self.places)
+
+    def is_held_by(self, member: NodeId) -> bool:
+        """Whether a member stated copies of all the events."""
+        stated = self.held_by.get(member)
+        return stated is not None and stated[1] == self.places
+
+    @property
+    def copies(self) -> int:
+        """How many members hold all of it."""
+        return sum([places == self.places for _, places in self.held_by.values()])
+
+    # What is owed
+
+    def settle(self, subscription: SubscriptionId, places: int) -> int:
+        """These events have an outcome for a subscription; returns those that were owed to it."""
+        cluster, owed = self.owed.get(subscription, ("", 0))
+        settled = owed & places
+        if settled:
+            if settled == owed:
+                del self.owed[subscription]
+            else:
+                self.owed[subscription] = (ClusterId(cluster), owed ^ settled)
+        return settled
+
+    def unite(self, told: OwedParcel, now: Micros) -> None:
+        """Another copy of it: what has ended there has ended here, and the larger age counts."""
+        self.born_us = min(self.born_us, Micros(now - told.age_us))
+        whole = told.parcel.places
+        still = {o.subscription: from_bitmap(o.bitmap, whole) for o in told.owed}
+        for subscription in list(self.owed):
+            self.settle(subscription, whole & ~still.get(subscription, 0))
+
+    def as_owed(self, parcel: Parcel, now: Micros) -> OwedParcel:
+        """As it stands: older, and owing only what is still owed; the parcel is what its pack holds."""
+        part, places = parcel.part(self.places), self.places
+        return OwedParcel(
+            self.id.matches,
+            part,
+            self.age_us(now),
+            tuple([Obligation(id_, c, bitmap_within(owed, places)) for id_, (c, owed) in self.owed.items()]),
+            tuple([(n, bitmap_within(some, places)) for n, some in self.matched]),
+            self.vector,
+            self.publisher,
+        )
+
+    def age_us(self, now: Micros) -> Micros:
+        """How long ago the events were published."""
+        return older(Micros(0), now - self.born_us)
+
+    # Cutting
+
+    def split(self, places: int) -> HeldParcel:
+        """Take some of the events apart: they are held as this was, and this holds the rest."""
+        other = HeldParcel(self._head, places, self.pack, self.born_us, self.taken_tick, self.parcel)
+        other.told_by, other.asked = self.told_by, None if self.asked is None else dict(self.asked)
+        other.refused_by = dict(self.refused_by)
+        other.kept_tick, other.look_tick, other.due_tick = self.kept_tick, self.look_tick, self.due_tick
+        other.is_recorded, other.is_acknowledged = self.is_recorded, self.is_acknowledged
+        other.dispatches = self.dispatches
+        for piece, some in ((other, places), (self, self.places & ~places)):
+            piece.places = some
+            piece.owed = {id_: (c, owed & some) for id_, (c, owed) in self.owed.items() if owed & some}
+            piece.matched = [(n, of_n & some) for n, of_n in self.matched if of_n & some]
+            piece.held_by = {node: (table, held & some) for node, (table, held) in self.held_by.items()}
+            piece.asked_places = self.asked_places & some
+            piece.keys = [(key, of_key & some) for key, of_key in self.keys if of_key & some]
+            piece.key, piece.retained = piece.keys[0][0], self.retained & some
+        return other
+
+    # What is told of it
+
+    def acknowledged(self, places: int) -> Iterable[Acknowledged]:
+        """What the publisher is told of some of the events."""
+        copies = self.copies
+        return [Acknowledged(to_bitmap(of_n & places), copies, n) for n, of_n in self.matched if of_n & places]
+
+    def runs(self, places: int | None = None) -> Iterator[tuple[EventId, int | None]]:
+        """All or some of the events, as records name them."""
+        return event_runs(self.first, self.places if places is None else places)
