@@ -6,7 +6,7 @@ places is an int, bit by bit: what happens to many events alike is said and reme
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -146,6 +146,14 @@ def places_at(places: list[int]) -> int:
 def first_places(places: int, count: int) -> int:
     """So many of the places, the lowest."""
     return places if places.bit_count() <= count else places_at(places_in(places)[:count])
+
+
+def union_of(several: Iterable[int]) -> int:
+    """The places that are in any of these sets."""
+    together = 0
+    for places in several:
+        together |= places
+    return together
 
 
 def event_runs(first: EventId, places: int) -> Iterator[tuple[EventId, int | None]]:

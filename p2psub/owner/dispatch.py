@@ -9,14 +9,14 @@ from p2psub.model.batches import batches_of
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import ClusterId, Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, Obligation, Route
-from p2psub.model.parcels import bitmap_within
+from p2psub.model.messages.pubsub import Obligation, Route
+from p2psub.model.parcels import bitmap_within, union_of
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.spool import Spool
-from p2psub.parcels.shipment import Shipment
+from p2psub.parcels.shipment import Shipment, delivery
 
 Debt = tuple[SubscriptionId, ClusterId, int]
 """A subscription, where it lives, and the places of the events that it is to get."""
@@ -50,7 +50,8 @@ class Dispatch:
                 by_peer.setdefault(contact.id, (contact, []))[1].append((subscription, places))
         for contact, wants in by_peer.values():
             for some in batches_of(wants, weight_of_want, _WANTS_MAX):
-                self._step.send(contact, self._delivery(shipment, age_us, some))
+                missed = self._spool.missed_by(subscription for subscription, _ in some)
+                self._step.send(contact, delivery(shipment, age_us, some, missed))
         if afar:
             self._route(shipment, age_us, afar)
 
@@ -58,21 +59,11 @@ class Dispatch:
         """A subscriber that we reach ourselves, because it is of our cluster."""
         return self._contact_of(node) if cluster == self._election.cluster else None
 
-    def _delivery(self, shipment: Shipment, age_us: Micros, wants: list[tuple[SubscriptionId, int]]) -> Deliver:
-        needed = 0
-        for _, places in wants:
-            needed |= places
-        wanted = tuple([(subscription, bitmap_within(places, needed)) for subscription, places in wants])
-        missed = self._spool.missed_by(subscription for subscription, _ in wants)
-        return Deliver(shipment.part(needed), age_us, wanted, missed)
-
     def _route(self, shipment: Shipment, age_us: Micros, debts: list[Debt]) -> None:
         """Have our super-node carry events to subscribers that we do not reach."""
         if self._election.super_node is not None:
             self._attempt += 1
-            needed = 0
-            for _, _, places in debts:
-                needed |= places
+            needed = union_of(places for _, _, places in debts)
             owed = tuple([Obligation(id_, cluster, bitmap_within(places, needed)) for id_, cluster, places in debts])
             missed = self._spool.missed_by(subscription for subscription, _, _ in debts)
             route = Route(self._attempt, shipment.part(needed), age_us, owed, missed)

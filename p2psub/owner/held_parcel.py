@@ -12,7 +12,7 @@ from p2psub.model.content import older
 from p2psub.model.ids import ClusterId, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledged, Obligation, OwedHead, OwedParcel, OwedParcelId
-from p2psub.model.parcels import Parcel, bitmap_within, event_runs, explicit, from_bitmap, to_bitmap
+from p2psub.model.parcels import Parcel, bitmap_within, event_runs, explicit, from_bitmap, to_bitmap, union_of
 from p2psub.model.places import TableVersion
 from p2psub.owner.retention import places_where
 from p2psub.parcels.shipment import by_topic, places_of_indexes
@@ -52,10 +52,7 @@ def head_of(owed_parcel: OwedParcel, written_us: int) -> OwedHead:
 
 def places_of_keys(head: OwedHead) -> int:
     """All places that a pack holds."""
-    places = 0
-    for _, bitmap in head.keys:
-        places |= int.from_bytes(bitmap, "little")
-    return places
+    return union_of(int.from_bytes(bitmap, "little") for _, bitmap in head.keys)
 
 
 class HeldParcel:

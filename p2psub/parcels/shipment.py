@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from p2psub.model.content import Event
-from p2psub.model.ids import Contact, Key, NodeId
+from p2psub.model.ids import Contact, Key, NodeId, SubscriptionId
+from p2psub.model.instants import Micros
 from p2psub.model.merkle import Tree
-from p2psub.model.parcels import Parcel, places_at, places_in, to_bitmap
+from p2psub.model.messages.pubsub import Deliver
+from p2psub.model.outcomes import Missed
+from p2psub.model.parcels import Parcel, bitmap_within, places_at, places_in, to_bitmap, union_of
 from p2psub.model.seals import Leaf
 
 
@@ -34,6 +37,15 @@ class Shipment:
             self._tree = Tree(self.leaves)
         events, proof = tuple(parcel.events_at(places)), self._tree.proof(places_in(places))
         return Parcel(parcel.number, parcel.size, events, to_bitmap(places), parcel.signature, proof)
+
+
+def delivery(
+    shipment: Shipment, age_us: Micros, wants: list[tuple[SubscriptionId, int]], missed: tuple[Missed, ...]
+) -> Deliver:
+    """What one peer gets: the events that any of its subscriptions wants, and which wants which."""
+    needed = union_of(places for _, places in wants)
+    wanted = tuple([(subscription, bitmap_within(places, needed)) for subscription, places in wants])
+    return Deliver(shipment.part(needed), age_us, wanted, missed)
 
 
 def by_topic(events: Iterable[Event]) -> dict[str, list[int]]:

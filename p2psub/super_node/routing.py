@@ -13,11 +13,12 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventPayload, EventSummary, Summary, Target
 from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, Want
 from p2psub.model.outcomes import Outcome
-from p2psub.model.parcels import ParcelId, bitmap_within, from_bitmap, to_bitmap
+from p2psub.model.parcels import ParcelId, from_bitmap, to_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
+from p2psub.parcels.shipment import Shipment, delivery
 from p2psub.super_node.change_set import ChangeSet
 
 _PATIENCE_TICKS: Final = 4
@@ -108,7 +109,7 @@ class Routing:
         for node, unanswered in by_peer.items():
             contact = self._contact_of(node)
             if contact is not None:
-                deliver = self._delivery(payload, unanswered)
+                deliver = delivery(Shipment(parcel), payload.age_us, list(unanswered.items()), payload.missed)
                 self._step.send(contact, deliver)
                 arriving.waiting[node] = _Unanswered(contact, deliver, unanswered)
         if parcel.guarantee is Guarantee.AT_MOST_ONCE:
@@ -117,13 +118,6 @@ class Routing:
             self._arriving.setdefault(parcel.id, {})[cast] = arriving
         else:
             self._answer(cast, arriving)
-
-    def _delivery(self, payload: EventPayload, wants: dict[SubscriptionId, int]) -> Deliver:
-        needed = 0
-        for places in wants.values():
-            needed |= places
-        wanted = tuple([(id_, bitmap_within(places, needed)) for id_, places in wants.items()])
-        return Deliver(payload.parcel.part(needed), payload.age_us, wanted, payload.missed)
 
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
         for cast, arriving in list(self._arriving.get(delivered.parcel, {}).items()):

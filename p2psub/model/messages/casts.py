@@ -16,7 +16,7 @@ from p2psub.model.ids import CastId, ClusterId
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.messages.pubsub import OutcomeOf, Want
 from p2psub.model.outcomes import Missed
-from p2psub.model.parcels import Parcel, from_bitmap
+from p2psub.model.parcels import Parcel, from_bitmap, union_of
 from p2psub.model.places import Entry
 
 
@@ -89,10 +89,8 @@ class EventPayload(Message, frozen=True):
             return self
         if not targets:
             return None
-        whole, needed = self.parcel.places, 0
-        for _, _, wants in targets:
-            for _, bitmap in wants:
-                needed |= from_bitmap(bitmap, whole)
+        whole = self.parcel.places
+        needed = union_of(from_bitmap(bitmap, whole) for _, _, wants in targets for _, bitmap in wants)
         if not needed or not self.parcel.is_sound():
             return None
         return EventPayload(self.parcel.part(needed), self.age_us, tuple(targets), self.missed)
