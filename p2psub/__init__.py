@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from p2psub.api.status import PeerStatus
     from p2psub.errors import ConfigError, P2psubError
     from p2psub.matching.faults import FilterError
-    from p2psub.model.content import Draft, Event, Filter, Guarantee, Moment, Operator, Predicate, Value
+    from p2psub.model.content import Draft, Event, Filter, Guarantee, Moment, Operator, Order, Predicate, Value
     from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
     from p2psub.model.reasons import Reason
     from p2psub.runtime.advertisement_handle import AdvertisementHandle
@@ -55,6 +55,7 @@ _HOMES = {
     "NotTaken": "p2psub.api.errors",
     "Notification": "p2psub.api.items",
     "Operator": "p2psub.model.content",
+    "Order": "p2psub.model.content",
     "P2psubError": "p2psub.errors",
     "Peer": "p2psub.runtime.peer",
     "PeerConfig": "p2psub.api.settings",
@@ -95,6 +96,7 @@ __all__ = [
     "NotTaken",
     "Notification",
     "Operator",
+    "Order",
     "P2psubError",
     "Peer",
     "PeerConfig",

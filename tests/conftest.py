@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 SHOWN = {"campaign": "simulated overlays", "mutant": "mutants, and what killed them"}
 """Properties that tests record, and the headings under which they are shown."""
 
-LONGEST = ("test_demo", "test_by_hand", "test_standalone", "test_agreement")
+LONGEST = ("test_soak", "test_demo", "test_by_hand", "test_standalone", "test_agreement")
 """Minutes of waiting for peers, or for Spark."""
 
 settings.register_profile(
@@ -38,11 +38,13 @@ def pytest_xdist_auto_num_workers() -> int | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, lest the others wait for them in the end.
 
-    The first that needs the compiled wheel builds it, for minutes; the others that need it come last.
+    The first that needs the compiled wheel builds it, for minutes on one processor, while others wait for their peers;
+    the rest of those that need it come last.
     """
     compiled = [item for item in items if "compiled" in getattr(item, "fixturenames", ())]
-    first = {item for item in items if item.path.stem in LONGEST} | set(compiled[:1])
-    items.sort(key=lambda item: (item in compiled) - 2 * (item in first))
+    longest = [item for item in items if item.path.stem in LONGEST]
+    placed = {*compiled, *longest}
+    items[:] = [*compiled[:1], *longest, *(item for item in items if item not in placed), *compiled[1:]]
 
 
 def pytest_collection_finish() -> None:

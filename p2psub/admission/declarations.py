@@ -60,6 +60,10 @@ class Declarations:
         """Ours, as far as we have one."""
         return self._election.cluster or ClusterId("")
 
+    def is_super_node(self, peer: Contact) -> bool:
+        """Whether a peer is the one that we follow."""
+        return self._election.super_node is not None and self._election.super_node.id == peer.id
+
     def next_id(self) -> SubscriptionId:
         """A name for one more declaration."""
         self._sequence += 1

@@ -13,7 +13,7 @@ from p2psub.api.items import Gap, Item, Notification
 from p2psub.api.problems import Problem
 from p2psub.api.validation import check_draft
 from p2psub.api.values import Json, id_to_text, values_from_json, values_to_json
-from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, Draft, Event, Guarantee
+from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, Draft, Event, Guarantee, Order
 from p2psub.model.ids import ClusterId
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 
@@ -74,6 +74,7 @@ class SubscribeRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     params: Values = {}
     replay: bool = False
     window: Annotated[int, msgspec.Meta(ge=1, le=WINDOW_MAX)] = 1024
+    order: Order = Order.NONE
 
 
 class AdvertiseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

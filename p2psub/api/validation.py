@@ -6,7 +6,17 @@ from typing import Final
 
 from p2psub.api.errors import BadContent, TooLarge
 from p2psub.matching.limits import excess_of
-from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, TOPIC_BYTES_MAX, Draft, Filter, Guarantee, Moment, Operator
+from p2psub.model.content import (
+    EVENT_BYTES_MAX,
+    RATE_MAX,
+    TOPIC_BYTES_MAX,
+    Draft,
+    Filter,
+    Guarantee,
+    Moment,
+    Operator,
+    Order,
+)
 
 ATTRIBUTES_MAX: Final = 256
 RETAIN_S_MAX: Final = 100 * 366 * 86_400.0
@@ -80,6 +90,15 @@ def check_replay(replay: bool) -> None:
     """Raise BadContent unless it says yes or no."""
     if type(replay) is not bool:
         raise BadContent(f"replay has type {type(replay).__name__}", "give True or False")
+
+
+def check_order(order: str) -> Order:
+    """The order of this name; BadContent if there is none."""
+    try:
+        return Order(order)
+    except ValueError:
+        advice = f"give {' or '.join(repr(str(known)) for known in Order)}"
+        raise BadContent(f"{order!r} is not a valid order", advice) from None
 
 
 def value_bytes(name: str, value: object) -> int:

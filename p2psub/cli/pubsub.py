@@ -32,7 +32,7 @@ from p2psub.cli.exits import EXIT_REFUSED, explained, problem_text
 from p2psub.cli.options import AsJson, Data
 from p2psub.cli.texts import event_text, gap_text, outcome_text, verdict_text
 from p2psub.cli.wanted import filter_of
-from p2psub.model.content import Draft, Guarantee
+from p2psub.model.content import Draft, Guarantee, Order
 from p2psub.model.outcomes import VerdictStatus
 
 Params = Annotated[
@@ -130,6 +130,9 @@ def sub(
     ] = "",
     params: Params = None,
     replay: Annotated[bool, typer.Option("--replay", help="Also events that were retained before.")] = False,
+    order: Annotated[
+        Order, typer.Option(help="publisher: each publisher's events on a topic in the order of publishing.")
+    ] = Order.NONE,
     count: Annotated[int | None, typer.Option(min=1, help="End after so many events (default: Ctrl-C).")] = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -146,7 +149,8 @@ def sub(
     """
     with explained(as_json):
         chosen = _chosen_filter(wanted, filter_)
-        _hold(SubscribeRequest(filter=chosen, params=_read_params(params), replay=replay), data, count, as_json)
+        request = SubscribeRequest(filter=chosen, params=_read_params(params), replay=replay, order=order)
+        _hold(request, data, count, as_json)
 
 
 def _chosen_filter(argument: str, option: str) -> str:

@@ -18,7 +18,7 @@ from p2psub.cli.wanted import filter_of
 from p2psub.console.session import ConsoleSession
 from p2psub.console.stream_reader import StreamReader
 from p2psub.console.words import split_body, split_words
-from p2psub.model.content import Draft
+from p2psub.model.content import Draft, Order
 
 Run = Callable[[ConsoleSession, str], None]
 
@@ -52,9 +52,16 @@ def command_named(name: str) -> Command:
     return command
 
 
+_SUBSCRIBE_FLAGS: Final = ("--replay", "--ordered")
+
+
 def _subscribe(session: ConsoleSession, rest: str) -> None:
-    replay, wanted = rest.startswith("--replay"), rest.removeprefix("--replay").strip()
-    reader = session.hold(SubscribeRequest(filter=filter_of(wanted), replay=replay))
+    flags, wanted = set[str](), rest
+    while (flag := wanted.partition(" ")[0]) in _SUBSCRIBE_FLAGS:
+        flags.add(flag)
+        wanted = wanted.removeprefix(flag).strip()
+    order = Order.PUBLISHER if "--ordered" in flags else Order.NONE
+    reader = session.hold(SubscribeRequest(filter=filter_of(wanted), replay="--replay" in flags, order=order))
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
 
 
@@ -180,11 +187,12 @@ def _quit(session: ConsoleSession, _: str) -> None:
 
 COMMANDS: Final[dict[str, Command]] = {
     "subscribe": Command(
-        "[--replay] [TOPIC|FILTER]",
+        "[--replay] [--ordered] [TOPIC|FILTER]",
         "Subscribe; notifications appear as they arrive.",
         "subscribe topic = 'quotes/ACME' AND price > 10",
         _subscribe,
-        "Without topic and filter, all events. With --replay also events that were retained before.",
+        "Without topic and filter, all events. With --replay also events that were retained before; "
+        "with --ordered each publisher's events on a topic in the order of publishing.",
     ),
     "unsubscribe": Command("NUMBER|all", "End a subscription.", "unsubscribe 1", _unsubscribe),
     "advertise": Command(

@@ -15,7 +15,7 @@ Cuts = tuple[Any, ...]
 NOTHING: Final[Cuts] = ()
 
 
-class Order(NamedTuple):
+class CutOrder(NamedTuple):
     """How cuts lie among the values of one type."""
 
     bottom: Any
@@ -106,6 +106,6 @@ def after_prefix(prefix: str) -> Cuts:
     return (shorter[:-1] + chr(ord(shorter[-1]) + 1),) if shorter else NOTHING
 
 
-NUMBERS: Final = Order((-math.inf, 0), lambda number: (number, 0), _above_number)
-TEXTS: Final = Order("", lambda text: text, lambda text: text + "\0")
-DATES: Final = Order(-math.inf, lambda date: date.us, lambda date: date.us + 1)
+NUMBERS: Final = CutOrder((-math.inf, 0), lambda number: (number, 0), _above_number)
+TEXTS: Final = CutOrder("", lambda text: text, lambda text: text + "\0")
+DATES: Final = CutOrder(-math.inf, lambda date: date.us, lambda date: date.us + 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from p2psub.matching.cuts import DATES, NOTHING, NUMBERS, TEXTS, Cuts, Order, after_prefix, is_within, overlap
+from p2psub.matching.cuts import DATES, NOTHING, NUMBERS, TEXTS, CutOrder, Cuts, after_prefix, is_within, overlap
 from p2psub.matching.implication import entails_of_sets, entails_of_texts
 from p2psub.matching.like import Wild, items_of
 from p2psub.matching.predicates import compile_filter, is_defined, satisfies
@@ -218,20 +218,20 @@ def _literal_beginning(pattern: str) -> str:
     return beginning
 
 
-def _below(order: Order, constant: Value) -> Cuts:
+def _below(order: CutOrder, constant: Value) -> Cuts:
     return order.outside(order.from_(constant))
 
 
-def _up_to(order: Order, constant: Value) -> Cuts:
+def _up_to(order: CutOrder, constant: Value) -> Cuts:
     return order.outside(order.beyond(constant))
 
 
-_CUTTING: Final[dict[Operator, Callable[[Order, Value], Cuts]]] = {
+_CUTTING: Final[dict[Operator, Callable[[CutOrder, Value], Cuts]]] = {
     Operator.LESS: _below,
     Operator.LESS_EQUAL: _up_to,
-    Operator.GREATER: Order.beyond,
-    Operator.GREATER_EQUAL: Order.from_,
-    Operator.EQUAL: Order.point,
+    Operator.GREATER: CutOrder.beyond,
+    Operator.GREATER_EQUAL: CutOrder.from_,
+    Operator.EQUAL: CutOrder.point,
     Operator.UNEQUAL: lambda order, constant: order.outside(order.point(constant)),
 }
 """How each comparison cuts an ordered type."""

@@ -150,6 +150,14 @@ class DeclarationState(enum.StrEnum):
     ENDED = "ended"
 
 
+class Order(enum.StrEnum):
+    """In which order a subscription gets events."""
+
+    NONE = "none"
+    PUBLISHER = "publisher"
+    """Of each publisher's events on one topic the earlier first."""
+
+
 class Subscription(msgspec.Struct, frozen=True, array_like=True, tag="wants"):
     """One record per subscription; of two records with one id the higher version stands."""
 
@@ -159,6 +167,7 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True, tag="wants"):
     cluster: ClusterId
     filter: Filter
     replay: bool = False
+    order: Order = Order.NONE
 
 
 RATE_MAX = 1e9

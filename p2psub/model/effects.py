@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from p2psub.model.content import Draft, Event, Filter
+from p2psub.model.content import Draft, Event, Filter, Order
 from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
@@ -84,6 +84,7 @@ class SubscribeCommand(msgspec.Struct, frozen=True, gc=False):
     filter: Filter
     replay: bool = False
     window: int = 1 << 30
+    order: Order = Order.NONE
 
 
 class UnsubscribeCommand(msgspec.Struct, frozen=True, gc=False):

@@ -41,6 +41,13 @@ class Contact(msgspec.Struct, frozen=True, array_like=True, gc=False):
     address: Annotated[str, msgspec.Meta(max_length=ADDRESS_CHARS_MAX)]
 
 
+class Process(NamedTuple):
+    """One start of a peer, and where it can be dialled."""
+
+    contact: Contact
+    incarnation: Natural
+
+
 class Epoch(NamedTuple):
     """Term of one super-node; ordered, so that of two claims the higher one stands.
 

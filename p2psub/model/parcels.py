@@ -1,12 +1,10 @@
 """Parcels: what a publisher published in one step for one owner, numbered and signed together.
 
-The events of a parcel have sequence numbers in a row, so an event is named by its parcel and its place in it. A set of
-places is an int, bit by bit: what happens to many events alike is said and remembered once for all of them.
+The events of a parcel have sequence numbers in a row, so an event is named by its parcel and its place in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -15,6 +13,7 @@ from p2psub.model.content import Event, Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import EventId, Natural, NodeId
 from p2psub.model.merkle import narrow_proof
+from p2psub.model.place_sets import all_places, lowest, places_in, to_bitmap
 from p2psub.model.seals import BATCH_MAX, Leaf, Signature
 
 Bitmap = Annotated[bytes, msgspec.Meta(max_length=BATCH_MAX // 8)]
@@ -106,79 +105,3 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
 def weight_of_events(events: tuple[Event, ...]) -> int:
     """Roughly their bytes on a link: bodies differ, and the rest is as long as that of the first."""
     return len(events) * (events[0].weight - len(events[0].body)) + sum([len(event.body) for event in events])
-
-
-def all_places(size: int) -> int:
-    """Every place of a parcel of this size."""
-    return (1 << size) - 1
-
-
-def lowest(places: int) -> int:
-    """The first of some places."""
-    return (places & -places).bit_length() - 1
-
-
-def runs_of(places: int) -> Iterator[tuple[int, int]]:
-    """Places in a row: where each run begins, and how long it is."""
-    at = 0
-    while places:
-        skipped = lowest(places)
-        places >>= skipped
-        count = (~places & places + 1).bit_length() - 1
-        yield at + skipped, count
-        places >>= count
-        at += skipped + count
-
-
-def places_in(places: int) -> list[int]:
-    """The places one by one."""
-    return [place for first, count in runs_of(places) for place in range(first, first + count)]
-
-
-def places_at(places: list[int]) -> int:
-    """A list of places as a set."""
-    together = 0
-    for place in places:
-        together |= 1 << place
-    return together
-
-
-def first_places(places: int, count: int) -> int:
-    """So many of the places, the lowest."""
-    return places if places.bit_count() <= count else places_at(places_in(places)[:count])
-
-
-def union_of(several: Iterable[int]) -> int:
-    """The places that are in any of these sets."""
-    together = 0
-    for places in several:
-        together |= places
-    return together
-
-
-def event_runs(first: EventId, places: int) -> Iterator[tuple[EventId, int | None]]:
-    """The events at some places, as a record names them: the first of each run, and how many if there are more."""
-    node, incarnation, sequence = first
-    for place, count in runs_of(places):
-        yield EventId(node, incarnation, sequence + place), None if count == 1 else count
-
-
-def to_bitmap(places: int) -> bytes:
-    """A set of places as it travels. An empty one has no words: they would stand for all."""
-    assert places, "no event is meant"
-    return places.to_bytes((places.bit_length() + 7) // 8, "little")
-
-
-def bitmap_within(places: int, whole: int) -> bytes:
-    """The same, where all of `whole` need no words."""
-    return b"" if places == whole else to_bitmap(places)
-
-
-def from_bitmap(bitmap: bytes, whole: int) -> int:
-    """A set of places that has arrived, as far as they are of `whole`."""
-    return int.from_bytes(bitmap, "little") & whole if bitmap else whole
-
-
-def explicit(bitmap: bytes, whole: int) -> bytes:
-    """The same set of places for a reader who does not know what `whole` is."""
-    return bitmap or to_bitmap(whole)

@@ -22,6 +22,7 @@ class Reason(enum.StrEnum):
     NOT_OWNER = "not_owner"
     NO_SUPER_NODE = "no_super_node"
     SHARD_UNREACHABLE = "shard_unreachable"
+    TOO_EARLY = "too_early"
     # A refusal of an event or of a declaration
     OUTBOX_FULL = "outbox_full"
     ABOVE_RATE = "above_rate"
@@ -46,6 +47,7 @@ class Reason(enum.StrEnum):
     TRACE_DISCARDED = "trace_discarded"
     # A gap; also `channel_full`
     SPOOL_FULL = "spool_full"
+    ORDER = "order"
     # A duplicate
     CAST_REPEATED = "cast_repeated"
     LATE_ANSWER = "late_answer"

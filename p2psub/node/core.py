@@ -133,12 +133,16 @@ class NodeCore:
             pubsub.CopyRefused: owner.owed_parcels.on_copy_refused,
             pubsub.CopyLost: owner.owed_parcels.on_copy_lost,
             pubsub.Discharged: owner.owed_parcels.on_discharged,
+            pubsub.StillOwed: owner.inquiries.on_still_owed,
+            pubsub.GiveBackRequest: owner.inquiries.on_give_back_request,
+            pubsub.GivenBack: owner.on_given_back,
             pubsub.MatchRequest: owner.matchmaker.on_match_request,
             pubsub.MatchResponse: owner.on_match_response,
             pubsub.Route: self._in_term(lambda term: term.routing.on_route),
             pubsub.Routed: owner.on_routed,
             pubsub.Deliver: cores.subscriber.on_deliver,
             pubsub.Delivered: self._on_delivered,
+            pubsub.WindowUpdate: owner.on_window_update,
             pubsub.ParcelToOwner: owner.parcels.on_parcel_to_owner,
             pubsub.ParcelToShard: owner.parcels.on_parcel_to_shard,
             pubsub.ShardRequest: owner.shards.on_shard_request,
@@ -167,7 +171,7 @@ class NodeCore:
             cores.election.recover(name, epoch)
             # A node that belonged to no cluster begins as a newcomer.
             cores.cube.recover(cast("Any", disk.get(DIRECTORY_NAMESPACE, {})).values())
-            cores.cold_start.table = cast("Table | None", membership.get(("table",)))
+            cores.cold_start.recover(cast("Table | None", membership.get(("table",))))
         cores.ring.remember(*cast("tuple[Contact, ...]", membership.get(("contacts",), ())))
         cores.changes.recover(cast("Any", disk.get(CHANGE_NAMESPACE, {})).values())
         cores.owner.recover(self._packs.heads)

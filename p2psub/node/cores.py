@@ -81,6 +81,13 @@ class Cores:
         known = {contact.id: contact for contact in (self.step.me, *owners, *self.ring.remembered.values())}
         return [known[node] for node in sorted(known)]
 
+    def table_met(self) -> Table | None:
+        """The last table that we obeyed, by our disk if need be, while we obey none of the term that we follow."""
+        table = self.arc_lease.table
+        if table is None:
+            return self.cold_start.own_table
+        return None if table.version.epoch == self.election.epoch else table
+
 
 def assemble(
     step: Step, config: NodeConfig, policy: Policy, security: SecurityContext, source: Contact | None = None

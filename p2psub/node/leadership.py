@@ -19,6 +19,7 @@ from p2psub.model.status import LifeStage
 from p2psub.node.cores import Cores
 from p2psub.node.directory_probe import DirectoryProbe
 from p2psub.node.life_cycle import Happening, LifeCycle
+from p2psub.overlay.census import Census
 from p2psub.super_node.confirmations import claims_on_takeover
 from p2psub.super_node.term import Beginning, Term
 
@@ -49,10 +50,13 @@ class Leadership:
         self._life.note(Happening.FOUNDED)
         self._begin(cluster, is_complete=False, is_founding=True)
 
-    def take_over(self, cluster: ClusterId, is_complete: bool, seen_min: int) -> None:
-        """Succeed the super-node of our cluster. `is_complete`: we hold every change that it ever answered for."""
+    def take_over(self, cluster: ClusterId, is_complete: bool, assumed_min: int) -> None:
+        """Succeed the super-node of our cluster. `is_complete`: we hold every change that it ever answered for.
+
+        `assumed_min` members may have been there, whatever we know.
+        """
         self._life.note(Happening.TOOK_OVER)
-        self._begin(cluster, is_complete, seen_min)
+        self._begin(cluster, is_complete, assumed_min)
         self._announce()
         self._review()
 
@@ -62,7 +66,8 @@ class Leadership:
         assert term is not None
         self._life.note(Happening.TOOK_OVER)
         self._cores.election.recover(term.id.cluster, epoch)
-        self._begin(term.id.cluster, term.completeness.is_complete, last=term.last)
+        assumed_min = term.roster.census.assumed_min
+        self._begin(term.id.cluster, term.completeness.is_complete, assumed_min, last=term.last)
         self._announce()
         self._review()
 
@@ -70,7 +75,7 @@ class Leadership:
         self,
         cluster: ClusterId,
         is_complete: bool,
-        seen_min: int = 1,
+        assumed_min: int = 0,
         is_founding: bool = False,
         last: Table | None = None,
     ) -> None:
@@ -84,19 +89,17 @@ class Leadership:
         cores.election.lead(cluster)
         if not cores.ring.is_joined:
             cores.ring.found()
-        if table is not None:
-            # Members seen in the term before count in ours, though we may not know them all.
-            seen_min = max(seen_min, table.seen)
-        elif last is not None:
+        if table is None and last is not None:
             # Every member of that table is back. Other members that we remember went before it.
-            known, seen_min = list(last.owners), last.seen
+            known = list(last.owners)
+        # Members seen in the term before count in ours, though we may not know them all.
+        remembered = table or last or cores.cold_start.own_table
         lease_us = cores.config.cluster.lease_ticks * cores.config.tick_us
         is_alone = len(cores.known_members()) <= 1
         self._office.begin(
             Beginning(
                 log=LogId(cluster, cores.election.epoch),
-                known=known,
-                seen_min=seen_min,
+                census=Census(self._step, cores.config.cluster, cores.election.epoch, known, remembered, assumed_min),
                 claims=claims_on_takeover(cores.arc_lease.claims, cores.changes.vector),
                 quarantine_until_us=Micros(0 if is_alone else self._step.now + lease_us),
                 met=met,

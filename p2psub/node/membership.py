@@ -51,7 +51,7 @@ class Membership:
 
     def send_heartbeat(self, super_node: Contact, cluster: ClusterId | None = None) -> None:
         """Tell a super-node that we are there, and what we have; `cluster` if we are not in it yet."""
-        cores, table = self._cores, self._cores.arc_lease.table
+        cores, met = self._cores, self._cores.table_met()
         heartbeat = Heartbeat(
             cluster=cluster or self._election.cluster or ClusterId(""),
             incarnation=self._step.incarnation,
@@ -64,7 +64,8 @@ class Membership:
             applied=cores.arc_lease.claims_digest,
             directory=cores.directory.digest,
             leaving=self._life.is_leaving,
-            met=table.owners if table is not None and table.version.epoch != self._election.epoch else (),
+            met=met,
+            met_lately=met is not None and cores.arc_lease.is_fresh,
         )
         self._step.send(super_node, heartbeat)
 
@@ -242,8 +243,8 @@ class Membership:
         cluster = self._election.cluster
         assert cluster is not None
         is_alone = len(self._cores.known_members()) == 1 and len(self._cores.directory.present()) <= 1
-        # Without a table we have forgotten, or never learnt, how many we were: the bar for copies must not fall.
-        has_forgotten = self._cores.arc_lease.table is None and not is_alone and not self._leadership.is_cold_start
-        seen_min = 2 * self._cores.config.pubsub.copies if has_forgotten else 1
+        # Without a fresh word we cannot know how many we are by now: the bar for copies must not fall.
+        is_told = self._cores.arc_lease.is_fresh or is_alone or self._leadership.is_cold_start
+        assumed_min = 0 if is_told else 2 * self._cores.config.pubsub.copies
         is_complete = self._is_in_sync and self._election.is_fresh
-        self._leadership.take_over(cluster, is_complete or is_alone, seen_min)
+        self._leadership.take_over(cluster, is_complete or is_alone, assumed_min)

@@ -32,6 +32,12 @@ class ColdStart:
         self._said: dict[NodeId, tuple[int, int]] = {}
         self.table: Table | None = None
         """The newest table that any of us has obeyed: the members that were there when all went down."""
+        self.own_table: Table | None = None
+        """The last table that we obeyed ourselves, before this process."""
+
+    def recover(self, table: Table | None) -> None:
+        """What our disk says."""
+        self.table = self.own_table = table
 
     def hear(self, peer: Contact, said: Vacancy) -> None:
         """Another member is back: it may have obeyed a newer table."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from p2psub.config import ClusterConfig
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.messages.cluster import Heartbeat
 from p2psub.model.step import Step
+from p2psub.overlay.census import Census
 
 _REPORTING_TICKS: Final = 8
 """Until then members may not have heard of a new term. A guess: four heartbeats."""
@@ -30,20 +30,15 @@ class Member:
 class Roster:
     """Members that send heartbeats to the super-node of one term, the super-node excluded.
 
-    Members `known` at its beginning count as seen. `seen_min` is for a node that forgot its cluster: it must assume
-    that there were so many. `copies` are what an acknowledgement needs where there are members enough.
+    `copies` are what an acknowledgement needs where there are members enough.
     """
 
-    def __init__(
-        self, step: Step, config: ClusterConfig, copies: int, known: Iterable[Contact] = (), seen_min: int = 1
-    ) -> None:
+    def __init__(self, step: Step, config: ClusterConfig, copies: int, census: Census) -> None:
         self._step = step
         self._config = config
         self._copies = copies
-        self._seen: dict[NodeId, int] = {contact.id: step.tick for contact in known}
-        self._known = set(self._seen)
-        self._seen_min = seen_min
         self._began_tick = step.tick
+        self.census = census
         self.members: dict[NodeId, Member] = {}
         self.candidates: list[Contact] = []
 
@@ -52,9 +47,7 @@ class Roster:
         before = self.members.get(peer.id)
         is_new = before is None or before.heartbeat.incarnation != heartbeat.incarnation
         self.members[peer.id] = Member(peer, heartbeat)
-        for contact in heartbeat.met:
-            self._seen.setdefault(contact.id, self._step.tick)
-        self._seen[peer.id] = self._step.tick
+        self.census.note(peer, heartbeat)
         return is_new
 
     def drop(self, member: NodeId) -> None:
@@ -65,15 +58,12 @@ class Roster:
     def dismiss(self, member: NodeId) -> None:
         """A member has left and given away what it held: no copy is expected of it."""
         self.drop(member)
-        self._seen.pop(member, None)
-        if member in self._known:
-            self._known.discard(member)
-            self._seen_min -= 1
+        self.census.dismiss(member)
 
     def tick(self) -> None:
+        self.census.review(self.members, 2 * self._copies)
         if self._step.tick % 100 == 0:
-            oldest = self._step.tick - self._config.seen_ticks
-            self._seen = {node: tick for node, tick in self._seen.items() if tick >= oldest}
+            self.census.forget()
         if self._step.tick % 4 == 0:
             self._rank()
 
@@ -97,13 +87,8 @@ class Roster:
     @property
     def seen(self) -> int:
         """Members seen lately, alive or not, ourselves included; but for those that leave and hold no keys."""
-        return self._all_seen - sum(member.heartbeat.leaving for member in self.members.values()) + len(self._kept())
-
-    @property
-    def _all_seen(self) -> int:
-        seen = len(self._seen) + (self._step.me.id not in self._seen)
-        is_recent = self._step.tick - self._began_tick < self._config.seen_ticks
-        return max(seen, self._seen_min) if is_recent else seen
+        leaving = sum(member.heartbeat.leaving for member in self.members.values())
+        return self.census.count - leaving + len(self._kept())
 
     @property
     def hears_no_member(self) -> bool:
@@ -133,7 +118,7 @@ class Roster:
     def _kept(self) -> list[Contact]:
         """The leavers that hold keys on: one member more than the budget lets fail must do so (docs/promises.md)."""
         leaving = [m.contact for m in self.members.values() if m.heartbeat.in_ring and m.heartbeat.leaving]
-        owners_min = min(self._copies, (self._all_seen + 1) // 2)
+        owners_min = min(self._copies, (self.census.count + 1) // 2)
         lacking = max(0, owners_min - 1 - len(self._staying_in_ring())) if leaving else 0
         return sorted(leaving, key=lambda contact: contact.id)[:lacking]
 

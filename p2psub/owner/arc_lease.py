@@ -25,6 +25,7 @@ class ArcLease:
         self._step = step
         self._lease_us = config.lease_ticks * tick_us
         self._lease_until_us = Micros(-1)
+        self._fresh_until_us = Micros(-1)
         self._arc_start: NodeId | None = None
         self._seen = 0
         self.table: Table | None = None
@@ -50,6 +51,7 @@ class ArcLease:
         """
         self._seen = seen
         self._lease_until_us = Micros(max(self._lease_until_us, asked_us + self._lease_us))
+        self._fresh_until_us = self._lease_until_us
         if claims is not None and claims != self.claims:
             self.claims = claims
             self.claims_digest = vector_digest(claims)
@@ -57,6 +59,14 @@ class ArcLease:
     def give_up(self) -> None:
         """Serve nothing until a super-node grants anew."""
         self._lease_until_us = Micros(-1)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the term of our table told us less than a lease ago which members there are, lease or no lease.
+
+        Without word for longer a cut may be between us, and members that we do not know of may have joined beyond it.
+        """
+        return self._step.now < self._fresh_until_us
 
     @property
     def is_running(self) -> bool:

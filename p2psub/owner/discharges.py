@@ -5,7 +5,7 @@ from __future__ import annotations
 from p2psub.config import PubSubConfig
 from p2psub.model.ids import EventId
 from p2psub.model.messages.pubsub import Acknowledged
-from p2psub.model.parcels import event_runs, to_bitmap
+from p2psub.model.place_sets import event_runs, to_bitmap
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.owner.held_parcel import HeldParcel

@@ -7,19 +7,19 @@ from typing import Final
 
 from p2psub.model.batches import batches_of
 from p2psub.model.content import Guarantee
-from p2psub.model.ids import ClusterId, Contact, NodeId, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Obligation, Route
-from p2psub.model.parcels import bitmap_within, union_of
+from p2psub.model.messages.pubsub import Route, Want
+from p2psub.model.place_sets import bitmap_within, union_of
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.spool import Spool
-from p2psub.parcels.shipment import Shipment, delivery
+from p2psub.parcels.shipment import Places, Shipment, delivery
 
-Debt = tuple[SubscriptionId, ClusterId, int]
-"""A subscription, where it lives, and the places of the events that it is to get."""
+Debt = tuple[SubscriptionId, ClusterId, int, int, int]
+"""A subscription, where it lives, the places of the events that it is to get, and number and settled of `Want`."""
 
 _WANTS_MAX: Final = 1 << 12
 """Subscriptions of one peer that share a message."""
@@ -39,40 +39,46 @@ class Dispatch:
 
     def send(self, shipment: Shipment, age_us: Micros, debts: Iterable[Debt], through_super_node: bool = False) -> None:
         """Own cluster: one message to every peer (at first); others: one multicast by our super-node."""
-        by_peer: dict[NodeId, tuple[Contact, list[tuple[SubscriptionId, int]]]] = {}
+        by_peer: dict[NodeId, tuple[Contact, list[Places]]] = {}
         afar: list[Debt] = []
+        is_promised = shipment.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
+        owner = Process(self._step.me, self._step.incarnation) if is_promised else None
         for debt in debts:
-            subscription, cluster, places = debt
+            subscription, cluster, places, number, settled = debt
             contact = self._contact_in(cluster, subscription.node)
             if contact is None or through_super_node:
                 afar.append(debt)
             else:
-                by_peer.setdefault(contact.id, (contact, []))[1].append((subscription, places))
+                by_peer.setdefault(contact.id, (contact, []))[1].append((subscription, places, number, settled))
         for contact, wants in by_peer.values():
             for some in batches_of(wants, weight_of_want, _WANTS_MAX):
-                missed = self._spool.missed_by(subscription for subscription, _ in some)
-                self._step.send(contact, delivery(shipment, age_us, some, missed))
+                missed = self._spool.missed_by(want[0] for want in some)
+                self._step.send(contact, delivery(shipment, age_us, some, missed, owner))
         if afar:
-            self._route(shipment, age_us, afar)
+            self._route(shipment, age_us, afar, owner)
 
     def _contact_in(self, cluster: ClusterId, node: NodeId) -> Contact | None:
         """A subscriber that we reach ourselves, because it is of our cluster."""
         return self._contact_of(node) if cluster == self._election.cluster else None
 
-    def _route(self, shipment: Shipment, age_us: Micros, debts: list[Debt]) -> None:
+    def _route(self, shipment: Shipment, age_us: Micros, debts: list[Debt], owner: Process | None) -> None:
         """Have our super-node carry events to subscribers that we do not reach."""
         if self._election.super_node is not None:
             self._attempt += 1
-            needed = union_of(places for _, _, places in debts)
-            owed = tuple([Obligation(id_, cluster, bitmap_within(places, needed)) for id_, cluster, places in debts])
-            missed = self._spool.missed_by(subscription for subscription, _, _ in debts)
-            route = Route(self._attempt, shipment.part(needed), age_us, owed, missed)
+            needed = union_of(debt[2] for debt in debts)
+            by_cluster: dict[ClusterId, list[Want]] = {}
+            for id_, cluster, places, number, settled in debts:
+                want = Want(id_, bitmap_within(places, needed), number, settled)
+                by_cluster.setdefault(cluster, []).append(want)
+            wants = tuple([(cluster, tuple(some)) for cluster, some in by_cluster.items()])
+            missed = self._spool.missed_by(debt[0] for debt in debts)
+            route = Route(self._attempt, shipment.part(needed), age_us, wants, missed, owner)
             self._step.send(self._election.super_node, route)
         elif shipment.parcel.guarantee is Guarantee.AT_MOST_ONCE:
-            count = sum(places.bit_count() for _, _, places in debts)
+            count = sum(debt[2].bit_count() for debt in debts)
             self._step.record(Kind.DROP, reason=Reason.NO_SUPER_NODE, count=count)
 
 
-def weight_of_want(_: tuple[SubscriptionId, int]) -> int:
+def weight_of_want(_: Places) -> int:
     """Bytes on a link of one subscription and the events of a parcel that it wants, or a few more."""
     return 96

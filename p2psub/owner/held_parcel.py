@@ -2,20 +2,69 @@
 
 All of them have the same owner by the table that the member follows: a table that gives their keys to several owners
 cuts them apart. What is known of them is kept as sets of places, so most of it is one int for up to 256 events.
+
+Before events are held their matches are gathered (`Matchmaker`); from then on their life is a table of stages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import enum
+from collections.abc import Iterable
+from typing import Final
 
 from p2psub.model.content import older
 from p2psub.model.ids import ClusterId, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledged, Obligation, OwedHead, OwedParcel, OwedParcelId
-from p2psub.model.parcels import Parcel, bitmap_within, event_runs, explicit, from_bitmap, to_bitmap, union_of
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import bitmap_within, event_runs, explicit, from_bitmap, to_bitmap, union_of
 from p2psub.model.places import TableVersion
 from p2psub.owner.retention import places_where
 from p2psub.parcels.shipment import by_topic, places_of_indexes
+
+OVERHEAD_BYTES: Final = 256
+"""What an event costs beside its body. A guess."""
+
+
+class HeldStage(enum.Enum):
+    """How safe held events are."""
+
+    TAKEN = "taken"
+    """Given to the store."""
+    STORED = "stored"
+    """Durable here."""
+    COPIED = "copied"
+    """Ours, with all copies that an acknowledgement needs: its publisher is told, and they are paid."""
+    DISCHARGED = "discharged"
+    """They owed nothing any more."""
+    RELEASED = "released"
+    """Other members see to them, or they are lost here."""
+
+
+class HeldTurn(enum.Enum):
+    """What happens to held events."""
+
+    DURABLE = "they are durable here"
+    ENOUGH_COPIES = "they are ours, and as many members hold them as an acknowledgement needs"
+    NEW_TABLE = "a new table: no statement of a copy counts any more"
+    PAID = "they owe nothing any more"
+    LET_GO = "they are let go"
+
+
+_STAGES: Final[dict[tuple[HeldStage, HeldTurn], HeldStage]] = {
+    (HeldStage.TAKEN, HeldTurn.DURABLE): HeldStage.STORED,
+    (HeldStage.TAKEN, HeldTurn.NEW_TABLE): HeldStage.TAKEN,
+    (HeldStage.TAKEN, HeldTurn.PAID): HeldStage.DISCHARGED,
+    (HeldStage.TAKEN, HeldTurn.LET_GO): HeldStage.RELEASED,
+    (HeldStage.STORED, HeldTurn.ENOUGH_COPIES): HeldStage.COPIED,
+    (HeldStage.STORED, HeldTurn.NEW_TABLE): HeldStage.STORED,
+    (HeldStage.STORED, HeldTurn.PAID): HeldStage.DISCHARGED,
+    (HeldStage.STORED, HeldTurn.LET_GO): HeldStage.RELEASED,
+    (HeldStage.COPIED, HeldTurn.NEW_TABLE): HeldStage.STORED,
+    (HeldStage.COPIED, HeldTurn.PAID): HeldStage.DISCHARGED,
+    (HeldStage.COPIED, HeldTurn.LET_GO): HeldStage.RELEASED,
+}
+"""What the table does not name cannot happen. Another owner's word may discharge what is not copied by our count."""
 
 
 class HeldPack:
@@ -41,7 +90,7 @@ def head_of(owed_parcel: OwedParcel, written_us: int) -> OwedHead:
         owed_parcel.id,
         parcel.first,
         tuple(keys),
-        tuple([Obligation(o.subscription, o.cluster, to_bitmap(places)) for o, places in owed if places]),
+        tuple([Obligation(o.subscription, o.cluster, to_bitmap(p), o.is_ordered) for o, p in owed if p]),
         tuple([(n, explicit(bitmap, whole)) for n, bitmap in owed_parcel.matched]),
         to_bitmap(retained) if retained else b"",
         sum([len(event.body) for event in parcel.events]) // len(parcel.events),
@@ -55,28 +104,38 @@ def places_of_keys(head: OwedHead) -> int:
     return union_of(int.from_bytes(bitmap, "little") for _, bitmap in head.keys)
 
 
+def _counted_once(head: OwedHead, places: int) -> list[tuple[int, int]]:
+    """How many subscriptions want an event, and which of the places that are: each counts once, whoever told us."""
+    matched: list[tuple[int, int]] = []
+    uncounted = places
+    for n, bitmap in head.matched:
+        some = int.from_bytes(bitmap, "little") & uncounted
+        if some:
+            matched.append((n, some))
+            uncounted ^= some
+    return matched
+
+
 class HeldParcel:
-    """What we hold of a parcel. `OwedParcels` writes what concerns its copies, `Owner` what concerns its payment."""
+    """What we hold of a parcel, and what we know of its copies and of what it owes."""
 
     __slots__ = (
         "_head",
+        "age_tick",
         "asked",
         "asked_places",
         "body_bytes",
         "born_us",
-        "dispatches",
-        "due_tick",
         "first",
         "held_by",
         "id",
-        "is_acknowledged",
-        "is_held",
         "is_recorded",
         "kept_tick",
         "key",
         "keys",
         "look_tick",
         "matched",
+        "ordered",
         "owed",
         "pack",
         "parcel",
@@ -84,6 +143,8 @@ class HeldParcel:
         "publisher",
         "refused_by",
         "retained",
+        "spooled",
+        "stage",
         "taken_tick",
         "told_by",
         "vector",
@@ -111,19 +172,15 @@ class HeldParcel:
         self.body_bytes = head.body_bytes
         self.owed: dict[SubscriptionId, tuple[ClusterId, int]] = {}
         """To whom which of the events are still owed."""
+        self.ordered = {obligation.subscription: None for obligation in head.owed if obligation.is_ordered}
+        """The subscriptions that get events in the order of their publishers."""
         for obligation in head.owed:
             owed = int.from_bytes(obligation.bitmap, "little") & places
             if owed:
                 self.owed[obligation.subscription] = (obligation.cluster, owed)
-        self.matched: list[tuple[int, int]] = []
-        """How many subscriptions want an event, and which events those are: each is counted once, whoever told us."""
-        uncounted = places
-        for n, bitmap in head.matched:
-            some = int.from_bytes(bitmap, "little") & uncounted
-            if some:
-                self.matched.append((n, some))
-                uncounted ^= some
-        self.is_held = True
+        self.matched = _counted_once(head, places)
+        """How many subscriptions want an event, and which events those are."""
+        self.stage = HeldStage.TAKEN
         self.held_by: dict[NodeId, tuple[TableVersion | None, int]] = {}
         """Members that stated a durable copy, by which table, and of which events."""
         self.told_by: NodeId | None = None
@@ -137,13 +194,26 @@ class HeldParcel:
         """When we last asked another member to hold it, or were asked."""
         self.look_tick = 0
         """When to see whether it is where it belongs."""
+        self.age_tick = 0
+        """When to see whether it is too old to be paid; 0 if never."""
         self.is_recorded = False
-        self.is_acknowledged = False
         self.asked_places = 0
         """The events whose publisher waits for an acknowledgement from us."""
-        self.dispatches = 0
-        self.due_tick = 0
-        """When what is owed is paid again."""
+        self.spooled: dict[ClusterId, int] = {}
+        """By which number the spool knows what is kept of it for a cluster."""
+
+    @property
+    def is_held(self) -> bool:
+        return self.stage is not HeldStage.DISCHARGED and self.stage is not HeldStage.RELEASED
+
+    @property
+    def event_bytes(self) -> int:
+        """What one of the events takes, on average."""
+        return OVERHEAD_BYTES + self.body_bytes
+
+    def turn(self, turn: HeldTurn) -> None:
+        """Something happened to it."""
+        self.stage = _STAGES[self.stage, turn]
 
     # Copies
 
@@ -191,7 +261,12 @@ class HeldParcel:
             self.id.matches,
             part,
             self.age_us(now),
-            tuple([Obligation(id_, c, bitmap_within(owed, places)) for id_, (c, owed) in self.owed.items()]),
+            tuple(
+                [
+                    Obligation(id_, cluster, bitmap_within(owed, places), id_ in self.ordered)
+                    for id_, (cluster, owed) in self.owed.items()
+                ]
+            ),
             tuple([(n, bitmap_within(some, places)) for n, some in self.matched]),
             self.vector,
             self.publisher,
@@ -208,9 +283,8 @@ class HeldParcel:
         other = HeldParcel(self._head, places, self.pack, self.born_us, self.taken_tick, self.parcel)
         other.told_by, other.asked = self.told_by, None if self.asked is None else dict(self.asked)
         other.refused_by = dict(self.refused_by)
-        other.kept_tick, other.look_tick, other.due_tick = self.kept_tick, self.look_tick, self.due_tick
-        other.is_recorded, other.is_acknowledged = self.is_recorded, self.is_acknowledged
-        other.dispatches = self.dispatches
+        other.kept_tick, other.look_tick = self.kept_tick, self.look_tick
+        other.is_recorded, other.stage = self.is_recorded, self.stage
         for piece, some in ((other, places), (self, self.places & ~places)):
             piece.places = some
             piece.owed = {id_: (c, owed & some) for id_, (c, owed) in self.owed.items() if owed & some}
@@ -228,6 +302,6 @@ class HeldParcel:
         copies = self.copies
         return [Acknowledged(to_bitmap(of_n & places), copies, n) for n, of_n in self.matched if of_n & places]
 
-    def runs(self, places: int | None = None) -> Iterator[tuple[EventId, int | None]]:
+    def runs(self, places: int | None = None) -> list[tuple[EventId, int | None]]:
         """All or some of the events, as records name them."""
         return event_runs(self.first, self.places if places is None else places)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from p2psub.admission.permits import Permits
 from p2psub.model.content import Guarantee
 from p2psub.model.digests import content_hash
-from p2psub.model.ids import Contact, NodeId
+from p2psub.model.ids import Contact, EventId, NodeId
 from p2psub.model.messages.pubsub import Acknowledge, Acknowledged, NotOwner, Publish
-from p2psub.model.parcels import Parcel, all_places, event_runs, from_bitmap, to_bitmap
+from p2psub.model.parcels import Parcel, ParcelId
+from p2psub.model.place_sets import all_places, event_runs, from_bitmap, to_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
@@ -55,6 +56,8 @@ class Intake:
         if reason is not None:
             self._refuse(peer, parcel, fresh, reason)
             fresh = 0
+        if fresh and publish.after:
+            fresh &= ~self._places_too_early(peer, publish)
         return fresh, again
 
     def _reason_against(self, publish: Publish) -> Reason | None:
@@ -62,6 +65,30 @@ class Intake:
         if self._owed_parcels.is_too_old(publish.age_us):
             return Reason.OLDER_THAN_TTL
         return Reason.DISK_FULL if self._step.disk_is_full else None
+
+    def _places_too_early(self, peer: Contact, publish: Publish) -> int:
+        """The events that come after others which we do not know yet: their publisher repeats them, those before first.
+
+        Stored now they would be ahead of them in every stream.
+        """
+        parcel, early = publish.parcel, 0
+        topics = by_topic(parcel.events)
+        for topic, number, sequence in publish.after:
+            if topic in topics and not self._knows(parcel, number, sequence):
+                early |= places_of_indexes(topics[topic], parcel)
+        if early:
+            self._step.record(Kind.DROP, peer=peer.id, reason=Reason.TOO_EARLY, count=early.bit_count())
+        return early
+
+    def _knows(self, parcel: Parcel, number: int, sequence: int) -> bool:
+        """Whether an event of the same publisher is being matched, is held, or owes nothing any more."""
+        node, incarnation, _ = parcel.id
+        event = EventId(node, incarnation, sequence)
+        for held in self._owed_parcels.log.pieces_of(ParcelId(node, incarnation, number)):
+            place = sequence - held.first.sequence
+            if place >= 0 and held.places >> place & 1:
+                return True
+        return self._matchmaker.has(event) or bool(self._owed_parcels.discharges.outcomes_of(event, 1))
 
     def _refusal(self, peer: Contact, parcel: Parcel) -> Reason | None:
         """Why a parcel is not taken from a peer at all.

@@ -15,7 +15,7 @@ from p2psub.config import PubSubConfig
 from p2psub.matching.adaptive_matcher import GrowingMatcher
 from p2psub.matching.matcher import Matcher, Wanted
 from p2psub.model.changes import Change
-from p2psub.model.content import DeclarationState, Event, Subscription, keys_of
+from p2psub.model.content import DeclarationState, Event, Order, Subscription, keys_of
 from p2psub.model.ids import ClusterId, Contact, Key, NodeId, SubscriptionId, key_of_shard
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import ChangeStored, IndexStored, IndexTransfer, StoreChange
@@ -116,6 +116,10 @@ class MatchIndex:
     def cluster_of(self, subscription: SubscriptionId) -> ClusterId:
         """Where a subscription that we hold lives."""
         return self._index.records[subscription].cluster
+
+    def is_ordered(self, subscription: SubscriptionId) -> bool:
+        """Whether a subscription that we hold gets events in the order of their publishers."""
+        return self._index.records[subscription].order is Order.PUBLISHER
 
     def lease_empty(self, shard: int) -> bool:
         """Whether a wildcard shard is empty; if so, the owner that asks may take it for empty for a while."""

@@ -1,6 +1,7 @@
 """The owner of topics gathers the matches of events: from its own index, and from the wildcard shards' owners.
 
-Events are stored only with their matches, so they are never matched again: what is owed travels with them.
+Events are stored only with their matches, so they are never matched again: what is owed travels with them. Those of one
+publisher are stored in the order in which they came: an answer that is late holds up what came after.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from p2psub.config import PubSubConfig
 from p2psub.matching.matcher import Wanted
 from p2psub.model.changes import Vector
 from p2psub.model.content import Event
-from p2psub.model.ids import ClusterId, Contact, Key, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
-from p2psub.model.parcels import Parcel, ParcelId, all_places, bitmap_within, from_bitmap, places_at, places_in
+from p2psub.model.parcels import Parcel, ParcelId
+from p2psub.model.place_sets import all_places, bitmap_within, from_bitmap, places_at, places_in, union_of
 from p2psub.model.step import Step
 from p2psub.model.vectors import lowest_common
 from p2psub.overlay.election import Election
@@ -38,15 +40,19 @@ class Gathering:
     shards: dict[int, None]
     matches: dict[SubscriptionId, tuple[ClusterId, int]] = field(default_factory=dict)
     """The places of the events that a subscription wants."""
+    ordered: dict[SubscriptionId, None] = field(default_factory=dict)
+    """The subscriptions that get events in the order of their publishers."""
     claims: list[Vector] = field(default_factory=list)
 
     def vector(self) -> Vector:
         """The changes that every index asked is known to hold."""
         return lowest_common(self.claims)
 
-    def add(self, subscription: SubscriptionId, cluster: ClusterId, places: int) -> None:
+    def add(self, subscription: SubscriptionId, cluster: ClusterId, places: int, is_ordered: bool) -> None:
         known = self.matches.get(subscription)
         self.matches[subscription] = (cluster, places if known is None else places | known[1])
+        if is_ordered:
+            self.ordered[subscription] = None
 
 
 class Matchmaker:
@@ -69,14 +75,26 @@ class Matchmaker:
         self._shards = shards
         self._number = 0
         self._gathering: dict[int, Gathering] = {}
-        self._places: dict[ParcelId, int] = {}
+        self._by_publisher: dict[NodeId, dict[int, Gathering]] = {}
 
     def places_of(self, parcel: ParcelId) -> int:
         """The events of a parcel whose matches are being gathered."""
-        return self._places.get(parcel, 0)
+        of_publisher = self._by_publisher.get(parcel.node)
+        if of_publisher is None:
+            return 0
+        return union_of(g.parcel.places for g in of_publisher.values() if g.parcel.id == parcel)
 
-    def gather(self, parcel: Parcel, age_us: Micros, publisher: Contact) -> Gathering | None:
-        """Find the subscriptions that want the events; returns the matches if they are all in at once."""
+    def has(self, event: EventId) -> bool:
+        """Whether the matches of an event are being gathered."""
+        for gathering in self._by_publisher.get(event.node, {}).values():
+            first = gathering.parcel.first
+            place = event.sequence - first.sequence
+            if first.incarnation == event.incarnation and place >= 0 and gathering.parcel.places >> place & 1:
+                return True
+        return False
+
+    def gather(self, parcel: Parcel, age_us: Micros, publisher: Contact) -> list[Gathering]:
+        """Find the subscriptions that want the events; returns all events of their publisher that can be stored now."""
         topics, events = by_topic(parcel.events), parcel.events
         keys = tuple([events[indexes[0]].key for indexes in topics.values()])
         shards = {shard: None for shard in range(self._config.shards) if not self._shards.has(shard)}
@@ -84,7 +102,7 @@ class Matchmaker:
         now, tick = self._step.now, self._step.tick
         gathering = Gathering(self._number, parcel, keys, publisher, age_us, now, tick, shards)
         self._gathering[self._number] = gathering
-        self._places[parcel.id] = self.places_of(parcel.id) | parcel.places
+        self._by_publisher.setdefault(publisher.id, {})[self._number] = gathering
         gathering.claims.append(self._arc_lease.claims)
         wanted = Wanted()
         for key, indexes in zip(keys, topics.values(), strict=True):
@@ -95,8 +113,10 @@ class Matchmaker:
         return self._finished(gathering)
 
     def _add(self, gathering: Gathering, wanted: Wanted) -> None:
+        index = self._match_index
         for id_, indexes in wanted.items():
-            gathering.add(id_, self._match_index.cluster_of(id_), places_of_indexes(indexes, gathering.parcel))
+            places = places_of_indexes(indexes, gathering.parcel)
+            gathering.add(id_, index.cluster_of(id_), places, index.is_ordered(id_))
 
     def _ask(self, gathering: Gathering, shard: int) -> None:
         key, events = self._match_index.shard_key(shard), gathering.parcel.events
@@ -114,21 +134,24 @@ class Matchmaker:
         gathering.shards.pop(shard, None)
         gathering.claims.append(claims)
 
-    def _finished(self, gathering: Gathering) -> Gathering | None:
-        """It is over when no shard is left to ask."""
-        if gathering.shards or gathering.number not in self._gathering:
-            return None
-        self._forget(gathering)
-        return gathering
+    def _finished(self, gathering: Gathering) -> list[Gathering]:
+        """What is over: no shard is left to ask for it, nor for anything before it of the same publisher."""
+        over: list[Gathering] = []
+        if gathering.number in self._gathering:
+            for earliest in self._by_publisher[gathering.publisher.id].values():
+                if earliest.shards:
+                    break
+                over.append(earliest)
+        for one in over:
+            self._forget(one)
+        return over
 
     def _forget(self, gathering: Gathering) -> None:
         del self._gathering[gathering.number]
-        parcel = gathering.parcel
-        left = self._places[parcel.id] & ~parcel.places
-        if left:
-            self._places[parcel.id] = left
-        else:
-            del self._places[parcel.id]
+        of_publisher = self._by_publisher[gathering.publisher.id]
+        del of_publisher[gathering.number]
+        if not of_publisher:
+            del self._by_publisher[gathering.publisher.id]
 
     def on_match_request(self, peer: Contact, request: MatchRequest) -> None:
         """Answer for a wildcard shard, if it is ours; an owner that hears nothing asks again."""
@@ -140,8 +163,12 @@ class Matchmaker:
         wanted, whole = Wanted(), all_places(len(events))
         self._match_index.match_many(key, events, list(range(len(events))), wanted)
         cluster_of = self._match_index.cluster_of
+        is_ordered = self._match_index.is_ordered
         matches = tuple(
-            [Obligation(id_, cluster_of(id_), bitmap_within(places_at(i), whole)) for id_, i in wanted.items()]
+            [
+                Obligation(id_, cluster_of(id_), bitmap_within(places_at(indexes), whole), is_ordered(id_))
+                for id_, indexes in wanted.items()
+            ]
         )
         is_empty = not matches and self._match_index.lease_empty(request.shard)
         response = MatchResponse(
@@ -149,33 +176,39 @@ class Matchmaker:
         )
         self._step.send(peer, response)
 
-    def on_match_response(self, peer: Contact, response: MatchResponse) -> Gathering | None:
-        """Take a shard's matches; returns all of them if they were the last."""
+    def on_match_response(self, peer: Contact, response: MatchResponse) -> list[Gathering]:
+        """Take a shard's matches; returns what can be stored by that."""
         gathering = self._gathering.get(response.number)
         if gathering is None or response.shard not in gathering.shards:
-            return None
+            return []
         if response.empty:
             self._shards.lease(peer, response.shard, gathering.started_us)
         whole, parcel = all_places(len(gathering.parcel.events)), gathering.parcel
         for match in response.matches:
             places = places_of_indexes(places_in(from_bitmap(match.bitmap, whole)), parcel)
             if places:
-                gathering.add(match.subscription, match.cluster, places)
+                gathering.add(match.subscription, match.cluster, places, match.is_ordered)
         self._close_shard(gathering, response.shard, response.vector)
         return self._finished(gathering)
 
-    def ask_again(self, gathering: Gathering) -> Gathering | None:
-        """Ask the shards that are silent; returns the matches if they are all in by that."""
+    def ask_again(self, gathering: Gathering) -> list[Gathering]:
+        """Ask the shards that are silent; returns what can be stored by that."""
         gathering.asked_tick = self._step.tick
         for shard in list(gathering.shards):
             self._ask(gathering, shard)
         return self._finished(gathering)
 
     def tick(self) -> list[Gathering]:
-        """Give up what is no longer ours: its publisher will find the new owner. Returns what must be asked again."""
-        for gathering in list(self._gathering.values()):
-            if not all(self._arc_lease.serves(key) for key in gathering.keys):
-                self._forget(gathering)
+        """Give up what is no longer ours: its publisher will find the new owner. Returns what must be asked again.
+
+        What came after it from the same publisher goes with it: it must not be stored before it.
+        """
+        for of_publisher in list(self._by_publisher.values()):
+            is_given_up = False
+            for gathering in list(of_publisher.values()):
+                is_given_up = is_given_up or not all(self._arc_lease.serves(key) for key in gathering.keys)
+                if is_given_up:
+                    self._forget(gathering)
         return [g for g in self._gathering.values() if self._step.tick - g.asked_tick >= 2]
 
 

@@ -9,16 +9,20 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from p2psub.model.content import older
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import OwedHead, OwedParcel, OwedParcelId, OwedPlaces
-from p2psub.model.parcels import Parcel, ParcelId, from_bitmap
+from p2psub.model.parcels import Parcel, ParcelId
+from p2psub.model.place_sets import from_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Body, Step
 from p2psub.owner.arc_lease import ArcLease
-from p2psub.owner.held_parcel import HeldPack, HeldParcel, head_of
+from p2psub.owner.held_parcel import HeldPack, HeldParcel, HeldTurn, head_of
+from p2psub.owner.spool import Spool
 
 HeldEvents = tuple[HeldParcel, Parcel | None]
 """What we hold, and the parcel that its pack holds; none if the store cannot read it any more."""
@@ -30,9 +34,10 @@ _PUT_AWAY_TICKS: Final = 4
 class OwedLog:
     """All owed events that this member holds, cut so that those held together have one owner."""
 
-    def __init__(self, step: Step, arc_lease: ArcLease) -> None:
+    def __init__(self, step: Step, arc_lease: ArcLease, spool: Spool) -> None:
         self._step = step
         self._arc_lease = arc_lease
+        self._spool = spool
         self._held: dict[ParcelId, list[HeldParcel]] = {}
 
     def __iter__(self) -> Iterator[HeldParcel]:
@@ -114,13 +119,18 @@ class OwedLog:
 
     def split(self, held: HeldParcel, places: int) -> HeldParcel:
         """Hold some of the events apart."""
+        is_spooled = bool(held.spooled)
+        self._spool.release(held)
         piece = held.split(places)
         self._held[held.id.parcel].append(piece)
+        for part in (held, piece) if is_spooled else ():
+            self._spool.add(part)
         return piece
 
-    def let_go(self, held: HeldParcel) -> None:
+    def let_go(self, held: HeldParcel, turn: HeldTurn = HeldTurn.LET_GO) -> None:
         """Hold it no more."""
-        held.is_held = False
+        held.turn(turn)
+        self._spool.release(held)
         pieces, pack = self._held[held.id.parcel], held.pack
         pieces.remove(held)
         if not pieces:
@@ -164,3 +174,8 @@ class OwedLog:
 def age_of(head: OwedHead, wall_us: int) -> Micros:
     """How old events are that a pack holds, at this instant of the wall clock by which it was written."""
     return older(head.age_us, max(0, wall_us - head.written_us))
+
+
+def bytes_of_owed(owed_parcel: OwedParcel) -> int:
+    """To the byte: its attributes may be nearly all of it, and a message that is too large ends its link."""
+    return len(msgspec.msgpack.encode(owed_parcel))

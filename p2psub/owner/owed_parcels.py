@@ -5,22 +5,21 @@ do. `StoreCopy` asks for a copy, `CopyStored` states a durable one. What is owed
 when we are not among its holders and as many of them hold it as an acknowledgement needs: the owner's word alone would
 leave one copy. Any table change starts this anew, since a member may have come back without its disk, and members that
 follow different tables might rely on each other and both let go. What owes nothing any more is remembered, so that a
-late copy of it is not taken, and retained for late subscribers if its class asks for it.
+late copy is not taken, and retained for late subscribers if its class asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Final
-
-import msgspec
+from typing import Final, TypeVar
 
 from p2psub.config import PubSubConfig
 from p2psub.model.batches import batches_of
 from p2psub.model.changes import Vector
-from p2psub.model.ids import Contact, EventId, NodeId
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId
 from p2psub.model.instants import Micros
+from p2psub.model.messages.base import Message
 from p2psub.model.messages.pubsub import (
     CopyLost,
     CopyRefused,
@@ -30,9 +29,11 @@ from p2psub.model.messages.pubsub import (
     OwedParcel,
     OwedParcelId,
     OwedPlaces,
+    StillOwed,
     StoreCopy,
 )
-from p2psub.model.parcels import Parcel, event_runs, to_bitmap
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import event_runs, to_bitmap
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -41,9 +42,13 @@ from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.discharges import Discharges
 from p2psub.owner.due_list import DueList
-from p2psub.owner.held_parcel import HeldParcel, places_of_keys
-from p2psub.owner.owed_log import HeldEvents, OwedLog, age_of
+from p2psub.owner.held_parcel import HeldParcel, HeldStage, HeldTurn, places_of_keys
+from p2psub.owner.holders import Holders
+from p2psub.owner.owed_log import HeldEvents, OwedLog, age_of, bytes_of_owed
+from p2psub.owner.spool import Spool
 from p2psub.parcels.shipment import places_by_owner
+
+T = TypeVar("T")
 
 HeldPart = tuple[HeldParcel, Parcel]
 """What we hold, and the parcel that its pack holds."""
@@ -59,15 +64,21 @@ _STALE_TICKS: Final = 60
 class OwedParcels:
     """All undischarged events that this member holds, as owner or for an owner."""
 
-    def __init__(self, step: Step, config: PubSubConfig, arc_lease: ArcLease, election: Election, holders: int) -> None:
+    def __init__(
+        self, step: Step, config: PubSubConfig, arc_lease: ArcLease, election: Election, holders: Holders, spool: Spool
+    ) -> None:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
         self._election = election
         self._holders = holders
-        self._table: TableVersion | None = None
+        self.table: TableVersion | None = None
+        """By which we hold what we hold: the one that we obey, from the next tick on."""
         self._released: dict[NodeId, tuple[Contact, list[OwedPlaces]]] = {}
-        self.log = OwedLog(step, arc_lease)
+        self._questions: dict[NodeId, tuple[Contact, list[tuple[OwedParcelId, int, bytes]]]] = {}
+        """Whom to ask what still owes something."""
+        self._spool = spool
+        self.log = OwedLog(step, arc_lease, spool)
         self._looks: DueList[HeldParcel] = DueList()
         self.discharges = Discharges(step, config)
 
@@ -86,6 +97,7 @@ class OwedParcels:
                 continue
             for held in self.log.recover(number, head, age, fresh):
                 self._look_at(held, self._step.tick + 1)
+                held.turn(HeldTurn.DURABLE)
                 held.state(self._step.me.id, None, held.places)
                 for event, run in held.runs():
                     self._step.record(Kind.COPY, event=event, run=run, reason=Reason.RECOVERED)
@@ -116,7 +128,7 @@ class OwedParcels:
     def _lose(self, held: HeldParcel) -> None:
         """The store cannot read it any more: let go of what is left, and ask the other holders for theirs."""
         cluster = self._election.cluster
-        for contact in self._holders_of(held):
+        for contact in self._holders.of(held):
             if cluster is not None and contact.id != self._step.me.id:
                 self._step.send(contact, CopyLost(cluster, ((held.id, to_bitmap(held.places)),)))
         self.log.let_go(held)
@@ -135,6 +147,7 @@ class OwedParcels:
         else:
             for event, run in held.runs():
                 self._step.record(kind, event=event, run=run)
+        held.turn(HeldTurn.DURABLE)
         held.state(self._step.me.id, None, held.places)
 
     def places_known(self, id_: OwedParcelId, first: EventId, places: int) -> int:
@@ -162,28 +175,19 @@ class OwedParcels:
         """
         held.kept_tick = self._step.tick + _SPARE_TICKS - self._config.retry_ticks
         held.asked = {}
-        needed = self._arc_lease.required_copies(self._config.copies) - 1
-        for contact in self._missing_holders(held)[:needed]:
+        needed = self._holders.copies_required - 1
+        for contact in self._holders.missing(held)[:needed]:
             self._ask(contact, [held])
 
-    def has_copies(self, held: HeldParcel) -> bool:
-        """Whether it is durable here and at as many members as an acknowledgement needs."""
-        return held.is_held_by(self._step.me.id) and held.copies >= self._arc_lease.required_copies(self._config.copies)
-
-    def _holders_of(self, held: HeldParcel) -> list[Contact]:
-        """The members that should hold it by our table, its owner first."""
-        table = self._arc_lease.table
-        return [] if table is None else table.holders_of(held.key, self._holders)
-
-    def _missing_holders(self, held: HeldParcel) -> list[Contact]:
-        missing = [c for c in self._holders_of(held) if c.id != self._step.me.id and not self._holds_now(held, c.id)]
-        return [contact for contact in missing if contact.id not in held.refused_by]
-
-    def _holds_now(self, held: HeldParcel, node: NodeId) -> bool:
-        """Whether a member said so by our table or a newer one: by an older one it may have let go since."""
-        stated, _ = held.held_by.get(node, (None, 0))
-        ours = self._arc_lease.version
-        return held.is_held_by(node) and stated is not None and ours is not None and stated >= ours
+    def note_copies(self, held: HeldParcel) -> bool:
+        """Whether it is ours and has its copies; the first time under a table it becomes safe to pay by that."""
+        is_ours = held.is_held and self._arc_lease.is_mine(held.key)
+        if not is_ours or not self._holders.have_copies_of(held):
+            return False
+        if held.stage is HeldStage.STORED:
+            held.turn(HeldTurn.ENOUGH_COPIES)
+            self._spool.add(held)
+        return True
 
     def _ask(self, contact: Contact, several: list[HeldParcel]) -> None:
         for held in several:
@@ -196,7 +200,7 @@ class OwedParcels:
         if cluster is not None:
             owed_parcels = [held.as_owed(parcel, self._step.now) for held, parcel in several]
             is_one = len(owed_parcels) == 1
-            for batch in [owed_parcels] if is_one else batches_of(owed_parcels, _bytes_of, _PARCELS_PER_MESSAGE):
+            for batch in [owed_parcels] if is_one else batches_of(owed_parcels, bytes_of_owed, _PARCELS_PER_MESSAGE):
                 self._step.send(contact, StoreCopy(cluster, tuple(batch)))
 
     def on_store_copy(self, peer: Contact, asked: StoreCopy) -> tuple[list[HeldParcel], list[OwedPlaces]]:
@@ -264,7 +268,7 @@ class OwedParcels:
         """A member has no room for what we asked it to hold: ask another."""
         for held, _ in self.log.pieces_in(refused.refused) if refused.cluster == self._election.cluster else ():
             held.refused_by[peer.id] = None
-            for contact in [c for c in self._missing_holders(held) if c.id not in (held.asked or ())][:1]:
+            for contact in [c for c in self._holders.missing(held) if c.id not in (held.asked or ())][:1]:
                 self._ask(contact, [held])
 
     # Letting go
@@ -285,13 +289,13 @@ class OwedParcels:
         table = self._arc_lease.table
         self.discharges.note(held)
         owners = () if table is None else table.owners
-        may_hold = {c.id for c in self._holders_of(held)} if held.asked is None else held.asked
+        may_hold = {c.id for c in self._holders.of(held)} if held.asked is None else held.asked
         name = (held.id, to_bitmap(held.places))
         for contact in owners:
             is_holder = contact.id in may_hold or contact.id in held.held_by
             if is_holder and contact.id != self._step.me.id:
                 self._released.setdefault(contact.id, (contact, []))[1].append(name)
-        self.log.let_go(held)
+        self.log.let_go(held, HeldTurn.PAID)
 
     def on_discharged(self, _: Contact, discharged: Discharged) -> None:
         """An owner before us discharged it: if it is ours now, others may hold it too and must hear of it."""
@@ -307,35 +311,38 @@ class OwedParcels:
     # Time
 
     def tick(self) -> list[HeldParcel]:
-        """See that everything held is where it belongs; returns what a new table may have made ours."""
+        """See that everything held is where it belongs; returns what was looked at and is still held."""
         if self._step.tick % 2 == 0:
-            self._tell_discharged()
+            self._tell(self._released, Discharged)
         if self._step.tick % _ERASE_EVERY_TICKS == 0:
             self._step.erase_now()
-        news: list[HeldParcel] = []
-        if self._arc_lease.version != self._table:
-            self._table = self._arc_lease.version
-            news = self._begin_anew()
+        looked_at: list[HeldParcel] = []
+        if self._arc_lease.version != self.table:
+            self.table = self._arc_lease.version
+            self._begin_anew()
         asks: dict[NodeId, tuple[Contact, list[HeldParcel]]] = {}
         for tick, held in self._looks.due(self._step.tick):
             if held.is_held and held.look_tick == tick:
                 for contact in self._due(held):
                     asks.setdefault(contact.id, (contact, []))[1].append(held)
                 self.log.put_away(held)
+                looked_at.append(held)
         for contact, several in asks.values():
             self._ask(contact, several)
+        self._tell(self._questions, StillOwed)
         self.discharges.tick()
-        return news
+        return [held for held in looked_at if held.is_held]
 
-    def _begin_anew(self) -> list[HeldParcel]:
+    def _begin_anew(self) -> None:
         """A new table: no statement of a copy counts any more, and what it gives to several owners is cut apart."""
         me = self._step.me.id
         for held in self.log:
+            held.turn(HeldTurn.NEW_TABLE)
+            self._spool.release(held)
             held.held_by = {me: held.held_by[me]} if me in held.held_by else {}
             held.told_by, held.kept_tick = None, -1_000
             for piece in self.log.cut_by_owner(held):
                 self._look_at(piece, self._step.tick)
-        return list(self.log)
 
     def _look_soon(self, held: HeldParcel) -> None:
         held.kept_tick = -1_000
@@ -344,13 +351,16 @@ class OwedParcels:
     def _look_at(self, held: HeldParcel, tick: int) -> None:
         held.look_tick = self._looks.put(tick, held)
 
-    def _tell_discharged(self) -> None:
+    def _tell(
+        self, named: dict[NodeId, tuple[Contact, list[T]]], message: Callable[[ClusterId, tuple[T, ...]], Message]
+    ) -> None:
+        """Say something of many events to each of some members, and be done with it."""
         cluster = self._election.cluster
         if cluster is not None:
-            for contact, ids in self._released.values():
+            for contact, ids in named.values():
                 for i in range(0, len(ids), _IDS_PER_MESSAGE):
-                    self._step.send(contact, Discharged(cluster, tuple(ids[i : i + _IDS_PER_MESSAGE])))
-        self._released.clear()
+                    self._step.send(contact, message(cluster, tuple(ids[i : i + _IDS_PER_MESSAGE])))
+        named.clear()
 
     def _due(self, held: HeldParcel) -> list[Contact]:
         """The members to ask now to hold it; also decides when to look at it again."""
@@ -363,35 +373,28 @@ class OwedParcels:
         if tick < held.kept_tick + patience and (is_mine or not is_stated):
             self._look_at(held, held.kept_tick + patience)
             return []
-        lacking = None if is_mine else self._lacking_to_let_go(held)
+        lacking = None if is_mine else self._holders.lacking(held)
         if lacking == 0:
             self.log.let_go(held)
             return []
-        if lacking is None and not is_mine and (is_stated or owner.id == held.told_by):
+        is_replica = lacking is None and not is_mine
+        has_owner = is_stated or owner.id == held.told_by
+        if is_replica and has_owner:
             patience = _STALE_TICKS
         if tick < held.kept_tick + patience:
             self._look_at(held, held.kept_tick + patience)
             return []
         held.kept_tick = tick
-        if lacking is None and not is_mine:
+        if is_replica:
             self._look_at(held, tick + patience)
-            return [owner]
-        missing = self._missing_holders(held)[:lacking]
+            if not has_owner:
+                return [owner]
+            question = (held.id, held.first.sequence, to_bitmap(held.places))
+            self._questions.setdefault(owner.id, (owner, []))[1].append(question)
+            return []
+        missing = self._holders.missing(held)[:lacking]
+        if missing or lacking is not None or held.refused_by or held.parcel is not None:
+            # What lacks nothing, and is in the store alone, is looked at for what is said of it, or for a new table.
+            self._look_at(held, tick + patience)
         held.refused_by.clear()
-        # What lacks nothing is looked at again for what was said of it, or for a new table.
-        self._look_at(held, tick + (patience if missing or lacking is not None else _STALE_TICKS))
         return missing
-
-    def _lacking_to_let_go(self, held: HeldParcel) -> int | None:
-        """How many holders must yet state a copy before ours is not needed; None if we are a holder ourselves."""
-        holders = self._holders_of(held)
-        if any(contact.id == self._step.me.id for contact in holders):
-            return None
-        stated = sum(self._holds_now(held, contact.id) for contact in holders)
-        has_owner = bool(holders) and self._holds_now(held, holders[0].id)
-        return max(self._arc_lease.required_copies(self._config.copies) - stated, 0 if has_owner else 1)
-
-
-def _bytes_of(owed_parcel: OwedParcel) -> int:
-    """To the byte: its attributes may be nearly all of it, and a message that is too large ends its link."""
-    return len(msgspec.msgpack.encode(owed_parcel))

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
-from p2psub.model.content import DeclarationState, Subscription, older
+from p2psub.model.content import DeclarationState, Order, Subscription, older
 from p2psub.model.digests import digest_of_matches
-from p2psub.model.ids import ClusterId, Contact, EventId, NodeId
+from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, Process
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import StoreChange
 from p2psub.model.messages.pubsub import (
@@ -26,6 +25,7 @@ from p2psub.model.messages.pubsub import (
     Acknowledged,
     CopyStored,
     Delivered,
+    GivenBack,
     MatchResponse,
     Obligation,
     OutcomeOf,
@@ -34,31 +34,33 @@ from p2psub.model.messages.pubsub import (
     Publish,
     Routed,
     StoreCopy,
+    StreamAck,
+    WindowUpdate,
 )
 from p2psub.model.outcomes import Outcome
-from p2psub.model.parcels import ParcelId, bitmap_within, event_runs, from_bitmap, places_in, to_bitmap
-from p2psub.model.places import Table
+from p2psub.model.parcels import ParcelId
+from p2psub.model.place_sets import bitmap_within, event_runs, from_bitmap, places_in, to_bitmap
+from p2psub.model.places import Table, TableVersion
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
+from p2psub.owner.collection import Collection
 from p2psub.owner.dispatch import Dispatch
-from p2psub.owner.due_list import DueList
 from p2psub.owner.empty_shards import EmptyShards
-from p2psub.owner.held_parcel import HeldParcel
+from p2psub.owner.held_parcel import HeldParcel, HeldStage
+from p2psub.owner.holders import Holders
+from p2psub.owner.inquiries import Inquiries
 from p2psub.owner.intake import Intake
 from p2psub.owner.match_index import MatchIndex
 from p2psub.owner.matchmaker import Gathering, Matchmaker
-from p2psub.owner.owed_parcels import HeldPart, OwedParcels
+from p2psub.owner.owed_parcels import OwedParcels
 from p2psub.owner.parcel_sorter import ParcelSorter
+from p2psub.owner.payments import Payments
 from p2psub.owner.retention import places_where
 from p2psub.owner.spool import Spool
 from p2psub.parcels.sealer import Sealer
-from p2psub.parcels.shipment import Shipment
 from p2psub.parcels.trace_sampler import TraceSampler
-
-_BACKOFF_MAX: Final = 5
-_SPOOL_EVERY_TICKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +91,22 @@ class Owner:
     ) -> None:
         self._step = step
         self._config = config
-        self._tick_us = tick_us
         self._arc_lease = arc_lease
+        self._election = election
         self._spool = Spool(step.me.id, step.incarnation, config.spool_bytes_max)
-        self._dispatch = Dispatch(step, election, contact_of, self._spool)
-        self._payments: DueList[HeldParcel] = DueList()
+        dispatch = Dispatch(step, election, contact_of, self._spool)
         self.match_index = MatchIndex(step, config, arc_lease, election, policy)
         self.shards = EmptyShards(step, config, arc_lease, election, self.match_index)
         self.matchmaker = Matchmaker(step, config, arc_lease, election, self.match_index, self.shards)
-        self.owed_parcels = OwedParcels(step, config, arc_lease, election, holders)
+        by_table = Holders(step.me.id, config, arc_lease, holders)
+        self.owed_parcels = OwedParcels(step, config, arc_lease, election, by_table, self._spool)
+        self.inquiries = Inquiries(step, arc_lease, election, by_table, self.owed_parcels)
+        self._collection = Collection(step, arc_lease, election)
+        self._payments = Payments(step, config, tick_us, arc_lease, self.owed_parcels, dispatch, self._collection)
+        self._table: TableVersion | None = None
         self._intake = Intake(step, arc_lease, permits, sealer, self.matchmaker, self.owed_parcels)
         self.parcels = ParcelSorter(
-            step, config, arc_lease, election, permits, self.match_index, self.shards, self._dispatch, sampler
+            step, config, arc_lease, election, permits, self.match_index, self.shards, dispatch, sampler
         )
 
     def recover(self, heads: Mapping[int, object]) -> None:
@@ -138,11 +144,12 @@ class Owner:
         if record.state is not DeclarationState.ACTIVE:
             return 0
         count, digest = 0, digest_of_matches([record.id])
-        owed = (Obligation(record.id, record.cluster),)
+        owed = (Obligation(record.id, record.cluster, is_ordered=record.order is Order.PUBLISHER),)
         retained = self.owed_parcels.discharges.recent.wanted(
             lambda event: matches(record.filter, event), self._step.now
         )
-        for parcel, age in retained:
+        # They are retained as they were discharged, which may be in any order.
+        for parcel, age in sorted(retained, key=lambda one: one[0].first):
             count += len(parcel.events)
             owed_parcel = OwedParcel(digest, parcel, age, owed, ((1, b""),), (), self._step.me)
             known = self.owed_parcels.places_known(owed_parcel.id, parcel.first, parcel.places)
@@ -157,18 +164,20 @@ class Owner:
         """Take what is ours and new; acknowledge again what is not new."""
         fresh, again = self._intake.sort(peer, publish)
         for held in again:
-            self._acknowledge_if_copied(held, again=True)
+            self._note_copies(held)
         if fresh:
             part = publish.parcel.part(fresh)
-            self._store_if_matched(self.matchmaker.gather(part, publish.age_us, peer))
+            self._store_all(self.matchmaker.gather(part, publish.age_us, peer))
 
     def on_match_response(self, peer: Contact, said: MatchResponse) -> None:
-        self._store_if_matched(self.matchmaker.on_match_response(peer, said))
+        self._store_all(self.matchmaker.on_match_response(peer, said))
 
-    def _store_if_matched(self, gathering: Gathering | None) -> None:
-        """If all matches are in, store the events that are owed or retained with what they owe."""
-        if gathering is None:
-            return
+    def _store_all(self, matched: list[Gathering]) -> None:
+        """Their matches are in: store what is owed or retained."""
+        for gathering in matched:
+            self._store(gathering)
+
+    def _store(self, gathering: Gathering) -> None:
         parcel, vector = gathering.parcel, gathering.vector()
         age = older(gathering.age_us, self._step.now - gathering.started_us)
         by_count = _by_count(gathering)
@@ -182,7 +191,10 @@ class Owner:
         kept = parcel.part(parcel.places & ~(unowed & ~retained)) if by_count else None
         if kept is not None:
             whole = kept.places
-            owed = [Obligation(id_, c, bitmap_within(p, whole)) for id_, (c, p) in gathering.matches.items()]
+            owed = [
+                Obligation(id_, cluster, bitmap_within(places, whole), id_ in gathering.ordered)
+                for id_, (cluster, places) in gathering.matches.items()
+            ]
             matched = tuple([(count, bitmap_within(places, whole)) for count, places in by_count.items()])
             digest = digest_of_matches(gathering.matches)
             self._own(OwedParcel(digest, kept, age, tuple(owed), matched, vector, gathering.publisher))
@@ -206,14 +218,15 @@ class Owner:
     def hold(self, owed_parcel: OwedParcel, places: int, kind: Kind) -> list[HeldParcel]:
         """Hold events that are owed; as soon as they are durable they count as a copy."""
         pieces = self.owed_parcels.take(owed_parcel, places)
+        for held in pieces:
+            self._payments.expect(held)
         self._step.when_durable(partial(self._stored, pieces, kind))
         return pieces
 
     def _stored(self, pieces: list[HeldParcel], kind: Kind) -> None:
         for held in self.owed_parcels.log.in_packs_of(pieces):
             self.owed_parcels.stored(held, kind)
-            held.due_tick = self._payments.put(self._step.tick + 1, held)
-            self._copied(held)
+            self._note_copies(held)
 
     def on_store_copy(self, peer: Contact, asked: StoreCopy) -> None:
         """Hold what another holder asks us to hold, and say so when it is durable."""
@@ -234,70 +247,55 @@ class Owner:
 
     def on_copy_stored(self, peer: Contact, stored: CopyStored) -> None:
         for held in self.owed_parcels.on_copy_stored(peer, stored):
-            self._copied(held)
+            self._note_copies(held)
 
-    def _copied(self, held: HeldParcel) -> None:
-        """One more durable copy."""
-        if not self._arc_lease.is_mine(held.key):
-            return
-        self._acknowledge_if_copied(held)
-        is_due = not held.dispatches or held.due_tick <= self._step.tick
-        if is_due and self.owed_parcels.has_copies(held):
-            self._tend(held)
+    def _note_copies(self, held: HeldParcel) -> None:
+        """If it has its copies, its publisher is told, and what it owes is paid."""
+        was_safe = held.stage is HeldStage.COPIED
+        if self.owed_parcels.note_copies(held):
+            self._acknowledge(held)
+            if not held.owed:
+                self.owed_parcels.discharge(held)
+            elif not was_safe:
+                self.owed_parcels.record_owned(held)
+                if self._payments.is_overdue(held):
+                    self._give_up(held)
+                else:
+                    self._payments.owe(held)
 
-    def _acknowledge_if_copied(self, held: HeldParcel, again: bool = False) -> None:
-        asked = held.asked_places
-        if asked and (again or not held.is_acknowledged) and self.owed_parcels.has_copies(held):
-            held.is_acknowledged = True
+    def _acknowledge(self, held: HeldParcel) -> None:
+        """Answer the publisher that waits for a word on it."""
+        asked, held.asked_places = held.asked_places, 0
+        if asked:
             self.owed_parcels.record_owned(held)
             self._step.send(held.publisher, Acknowledge(held.id.parcel, tuple(held.acknowledged(asked))))
 
-    # Paying what is owed
-
-    def _tend(self, held: HeldParcel) -> None:
-        """Pay what is due, if it is ours to pay and safe."""
-        if not held.is_held or not self._arc_lease.is_mine(held.key):
-            return
-        if not self.owed_parcels.has_copies(held):
-            held.due_tick = self._payments.put(self._step.tick + 1, held)
-        elif self._is_overdue(held):
-            places = held.places
-            outcomes = [OutcomeOf(id_, Outcome.UNREACHABLE, to_bitmap(places)) for id_ in held.owed]
-            self._settle_piece(held, outcomes)
-        else:
-            self._pay(held)
-
-    def _pay(self, held: HeldParcel) -> None:
-        self.owed_parcels.record_owned(held)
-        if not held.owed:
-            self.owed_parcels.discharge(held)
-            return
-        held.dispatches += 1
-        patience = self._config.redeliver_ticks * min(held.dispatches, _BACKOFF_MAX)
-        self._pay_at(held, self._step.tick + patience)
-        self.owed_parcels.with_parcels([held], self._send_what_is_owed)
-
-    def _send_what_is_owed(self, several: list[HeldPart]) -> None:
-        for held, parcel in several:
-            debts = [(id_, cluster, places) for id_, (cluster, places) in held.owed.items()]
-            self._dispatch.send(Shipment(parcel), held.age_us(self._step.now), debts, held.dispatches > 1)
-
-    def _pay_at(self, held: HeldParcel, tick: int) -> None:
-        """Pay again at that tick, or when it is time to give up."""
-        left_us = self._config.undelivered_ttl_us - held.age_us(self._step.now)
-        tick = min(tick, self._step.tick + max(0, left_us) // self._tick_us + 1)
-        held.due_tick = self._payments.put(tick, held)
-
-    def _is_overdue(self, held: HeldParcel) -> bool:
-        return held.age_us(self._step.now) > self._config.undelivered_ttl_us
+    # What became of it
 
     def on_delivered(self, peer: Contact, delivered: Delivered) -> None:
         """A peer speaks for its own subscriptions alone."""
         own = [outcome for outcome in delivered.outcomes if outcome.subscription.node == peer.id]
         self._settle(delivered.parcel, own)
+        self._take_acks(delivered.owner, [ack for ack in delivered.acks if ack.subscription.node == peer.id])
 
-    def on_routed(self, _: Contact, routed: Routed) -> None:
-        self._settle(routed.parcel, routed.outcomes)
+    def on_routed(self, peer: Contact, routed: Routed) -> None:
+        """Our super-node speaks for all subscriptions; any other member could end what it does not like."""
+        super_node = self._election.super_node
+        if super_node is not None and super_node.id == peer.id:
+            self._settle(routed.parcel, routed.outcomes)
+            self._take_acks(routed.owner, routed.acks)
+
+    def on_window_update(self, peer: Contact, update: WindowUpdate) -> None:
+        self._take_acks(update.owner, [ack for ack in update.acks if ack.subscription.node == peer.id])
+
+    def _take_acks(self, owner: Process | None, acks: Iterable[StreamAck]) -> None:
+        """The streams of an earlier start of ours had the same names and other numbers."""
+        if owner is not None and owner.contact.id == self._step.me.id and owner.incarnation == self._step.incarnation:
+            for id_, subscription, places in self._payments.on_acks(acks):
+                taken = (OutcomeOf(subscription, Outcome.DELIVERED, to_bitmap(places)),)
+                for held in self.owed_parcels.log.pieces_at(id_, places):
+                    self._settle_piece(held, taken)
+        self._payments.flush()
 
     def _settle(self, parcel: ParcelId, outcomes: Iterable[OutcomeOf]) -> None:
         for held in list(self.owed_parcels.log.pieces_of(parcel)):
@@ -305,17 +303,27 @@ class Owner:
 
     def _settle_piece(self, held: HeldParcel, outcomes: Iterable[OutcomeOf]) -> None:
         for said in outcomes:
-            places = from_bitmap(said.bitmap, held.places)
+            places, subscription = from_bitmap(said.bitmap, held.places), said.subscription
             if said.outcome is Outcome.DEFERRED:
-                if places and held.due_tick > self._step.tick + self._config.retry_ticks:
-                    self._pay_at(held, self._step.tick + self._config.retry_ticks)
+                self._payments.refused(held.id, subscription, places)
                 continue
-            for event, run in held.runs(held.settle(said.subscription, places)):
-                self._step.record(
-                    Kind.OUTCOME, event=event, run=run, subscription=said.subscription, outcome=said.outcome
-                )
-        if not held.owed and self._arc_lease.is_mine(held.key) and self.owed_parcels.has_copies(held):
+            cluster, _ = held.owed.get(subscription, ("", 0))
+            settled = held.settle(subscription, places)
+            for event, run in held.runs(settled):
+                self._step.record(Kind.OUTCOME, event=event, run=run, subscription=subscription, outcome=said.outcome)
+            if settled:
+                self._payments.settled(held.id, subscription, settled)
+                self._spool.settle(held, ClusterId(cluster))
+        if not held.owed and self.owed_parcels.note_copies(held):
             self.owed_parcels.discharge(held)
+
+    def _give_up(self, held: HeldParcel) -> None:
+        gone = [OutcomeOf(id_, Outcome.UNREACHABLE, to_bitmap(held.places)) for id_ in held.owed]
+        self._settle_piece(held, gone)
+
+    def on_given_back(self, peer: Contact, given: GivenBack) -> None:
+        if self._collection.on_given_back(peer, given):
+            self._payments.collected()
 
     # Time
 
@@ -324,16 +332,20 @@ class Owner:
         self.match_index.tick()
         self.shards.tick()
         for gathering in self.matchmaker.tick():
-            self._store_if_matched(self.matchmaker.ask_again(gathering))
+            self._store_all(self.matchmaker.ask_again(gathering))
+        if self._arc_lease.version != self._table:
+            self._table = self._arc_lease.version
+            self._payments.begin_anew()
         for held in self.owed_parcels.tick():
-            held.due_tick = self._payments.put(max(held.due_tick, self._step.tick), held)
-        for tick, held in self._payments.due(self._step.tick):
-            if held.due_tick == tick:
-                self._tend(held)
-        if self._step.tick % _SPOOL_EVERY_TICKS == 0:
-            mine = [held for held in self.owed_parcels.log if self._arc_lease.is_mine(held.key)]
-            for held, id_, places in self._spool.overflow(mine):
-                self._settle_piece(held, (OutcomeOf(id_, Outcome.SPOOL_FULL, to_bitmap(places)),))
+            self._note_copies(held)
+        self._collection.tick()
+        for held in self._payments.overdue():
+            if self.owed_parcels.note_copies(held):
+                self._give_up(held)
+        self._payments.tick()
+        for held, id_, places in self._spool.overflow():
+            self._settle_piece(held, (OutcomeOf(id_, Outcome.SPOOL_FULL, to_bitmap(places)),))
+        self._payments.flush()
 
 
 def _by_count(gathering: Gathering) -> dict[int, int]:

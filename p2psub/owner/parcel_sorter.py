@@ -129,7 +129,7 @@ class ParcelSorter:
 
     def _hand_out(self, shipment: Shipment, wanted: Wanted) -> None:
         cluster_of, parcel = self._match_index.cluster_of, shipment.parcel
-        debts = [(id_, cluster_of(id_), places_of_indexes(indexes, parcel)) for id_, indexes in wanted.items()]
+        debts = [(id_, cluster_of(id_), places_of_indexes(indexes, parcel), 0, 0) for id_, indexes in wanted.items()]
         self._dispatch.send(shipment, Micros(0), debts)
 
     def _drop(self, reason: Reason, count: int, peer: Contact | None = None) -> None:

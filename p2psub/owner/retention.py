@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from p2psub.model.content import Event
 from p2psub.model.instants import Micros
-from p2psub.model.parcels import Parcel, ParcelId, first_places, places_in
+from p2psub.model.parcels import Parcel, ParcelId
+from p2psub.model.place_sets import first_places, places_in
 
 
 class Recent:

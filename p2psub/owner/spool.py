@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Final
 
 from p2psub.model.ids import ClusterId, NodeId, SubscriptionId
 from p2psub.model.outcomes import Missed
 from p2psub.owner.held_parcel import HeldParcel
-
-_OVERHEAD_BYTES: Final = 256
-"""What an event costs beside its body. A guess."""
 
 
 class Spool:
@@ -20,30 +17,54 @@ class Spool:
         self._owner = owner
         self._incarnation = incarnation
         self._bytes_max = bytes_max
+        self._number = 0
+        self._kept: dict[ClusterId, OrderedDict[int, tuple[HeldParcel, int]]] = {}
+        """Per cluster in the order of coming, with the bytes that count for it."""
+        self._bytes: dict[ClusterId, int] = {}
         self._missed: dict[SubscriptionId, int] = {}
 
-    def overflow(self, owed: Iterable[HeldParcel]) -> list[tuple[HeldParcel, SubscriptionId, int]]:
-        """What must be dropped, oldest first, so that no cluster's share exceeds the limit."""
-        by_age = sorted(owed, key=lambda held: held.born_us)
-        kept: dict[ClusterId, int] = {}
-        dropped: list[tuple[HeldParcel, SubscriptionId, int]] = []
-        for held in reversed(by_age):
-            for cluster, bytes_ in self._shares(held).items():
-                kept[cluster] = kept.get(cluster, 0) + bytes_
-                if kept[cluster] > self._bytes_max:
-                    dropped += [(held, id_, places) for id_, (where, places) in held.owed.items() if where == cluster]
-        for _, id_, places in dropped:
-            self._missed[id_] = self._missed.get(id_, 0) + places.bit_count()
-        dropped.reverse()
-        return dropped
-
-    def _shares(self, held: HeldParcel) -> dict[ClusterId, int]:
-        """The bytes that are kept for each cluster."""
+    def add(self, held: HeldParcel) -> None:
+        """It waits for its outcomes from now on."""
         owed: dict[ClusterId, int] = {}
         for cluster, places in held.owed.values():
             owed[cluster] = owed.get(cluster, 0) | places
-        size = _OVERHEAD_BYTES + held.body_bytes
-        return {cluster: places.bit_count() * size for cluster, places in owed.items()}
+        for cluster, places in owed.items():
+            if cluster not in held.spooled:
+                self._number += 1
+                bytes_ = places.bit_count() * held.event_bytes
+                self._kept.setdefault(cluster, OrderedDict())[self._number] = (held, bytes_)
+                self._bytes[cluster] = self._bytes.get(cluster, 0) + bytes_
+                held.spooled[cluster] = self._number
+
+    def settle(self, held: HeldParcel, cluster: ClusterId) -> None:
+        """One more subscription has its outcome: if it was the last there, the cluster's share is free."""
+        if cluster in held.spooled and not any(where == cluster for where, _ in held.owed.values()):
+            self._free(held, cluster)
+
+    def release(self, held: HeldParcel) -> None:
+        """It waits for nothing any more."""
+        for cluster in list(held.spooled):
+            self._free(held, cluster)
+
+    def _free(self, held: HeldParcel, cluster: ClusterId) -> None:
+        kept = self._kept[cluster]
+        _, bytes_ = kept.pop(held.spooled.pop(cluster))
+        if kept:
+            self._bytes[cluster] -= bytes_
+        else:
+            del self._kept[cluster], self._bytes[cluster]
+
+    def overflow(self) -> list[tuple[HeldParcel, SubscriptionId, int]]:
+        """What must be dropped, oldest first, so that no cluster's share exceeds the limit."""
+        dropped: list[tuple[HeldParcel, SubscriptionId, int]] = []
+        for cluster in [cluster for cluster, bytes_ in self._bytes.items() if bytes_ > self._bytes_max]:
+            while self._bytes.get(cluster, 0) > self._bytes_max:
+                held, _ = next(iter(self._kept[cluster].values()))
+                self._free(held, cluster)
+                dropped += [(held, id_, places) for id_, (where, places) in held.owed.items() if where == cluster]
+        for _, id_, places in dropped:
+            self._missed[id_] = self._missed.get(id_, 0) + places.bit_count()
+        return dropped
 
     def missed_by(self, subscriptions: Iterable[SubscriptionId]) -> tuple[Missed, ...]:
         """What these subscriptions must be told with their next event."""

@@ -15,7 +15,7 @@ from pyroaring import BitMap
 
 from p2psub.model.ids import EventId, NodeId
 from p2psub.model.instants import Micros
-from p2psub.model.parcels import places_in, runs_of
+from p2psub.model.place_sets import places_in, runs_of
 
 L = TypeVar("L")
 

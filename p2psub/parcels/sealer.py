@@ -12,7 +12,8 @@ from typing import Final, Protocol
 from p2psub.model.content import Event, Guarantee
 from p2psub.model.ids import NodeId
 from p2psub.model.merkle import Tree, root_of, statement_of
-from p2psub.model.parcels import Parcel, places_in
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import places_in
 from p2psub.model.rights import Rights
 from p2psub.model.seals import Leaf, Signature
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from p2psub.model.content import Event
-from p2psub.model.ids import Contact, Key, NodeId, SubscriptionId
+from p2psub.model.ids import Contact, Key, NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.merkle import Tree
-from p2psub.model.messages.pubsub import Deliver
+from p2psub.model.messages.pubsub import Deliver, Want
 from p2psub.model.outcomes import Missed
-from p2psub.model.parcels import Parcel, bitmap_within, places_at, places_in, to_bitmap, union_of
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import bitmap_within, places_at, places_in, to_bitmap, union_of
 from p2psub.model.seals import Leaf
 
 
@@ -39,13 +40,17 @@ class Shipment:
         return Parcel(parcel.number, parcel.size, events, to_bitmap(places), parcel.signature, proof)
 
 
+Places = tuple[SubscriptionId, int, int, int]
+"""A subscription, the places of the events that it wants, and number and settled of `Want`."""
+
+
 def delivery(
-    shipment: Shipment, age_us: Micros, wants: list[tuple[SubscriptionId, int]], missed: tuple[Missed, ...]
+    shipment: Shipment, age_us: Micros, wants: list[Places], missed: tuple[Missed, ...], owner: Process | None
 ) -> Deliver:
     """What one peer gets: the events that any of its subscriptions wants, and which wants which."""
-    needed = union_of(places for _, places in wants)
-    wanted = tuple([(subscription, bitmap_within(places, needed)) for subscription, places in wants])
-    return Deliver(shipment.part(needed), age_us, wanted, missed)
+    needed = union_of(want[1] for want in wants)
+    wanted = tuple([Want(id_, bitmap_within(some, needed), number, settled) for id_, some, number, settled in wants])
+    return Deliver(shipment.part(needed), age_us, wanted, missed, owner)
 
 
 def by_topic(events: Iterable[Event]) -> dict[str, list[int]]:

@@ -7,7 +7,7 @@ the owners, and an owner that stays silent is looked for in the ring.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -19,22 +19,27 @@ from p2psub.model.content import Advertisement, Guarantee, older
 from p2psub.model.effects import PublishCommand
 from p2psub.model.ids import Contact, EventId, Key
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Acknowledge, NotOwner, ParcelToOwner, Publish
+from p2psub.model.messages.pubsub import Acknowledge, NotOwner, ParcelToOwner, Predecessor, Publish
 from p2psub.model.messages.ring import Found
 from p2psub.model.outcomes import PublishOutcome
-from p2psub.model.parcels import Parcel, ParcelId, event_runs, from_bitmap, places_in
+from p2psub.model.parcels import Parcel, ParcelId
+from p2psub.model.place_sets import event_runs, from_bitmap, places_in
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
 from p2psub.parcels.sealer import Sealer
-from p2psub.parcels.shipment import places_by_owner
+from p2psub.parcels.shipment import by_topic, places_by_owner
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.publisher.advertisements import Advertisements
 from p2psub.publisher.packer import Packed, Packer, reply
 
 _REDIRECTS_MAX: Final = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
+
+
+_EarlierEvent = tuple[int, int]
+"""The number of a parcel, and a place in it."""
 
 
 @dataclass(slots=True)
@@ -47,6 +52,8 @@ class _Waiting:
     sent_tick: int
     places: int
     """The events that are not acknowledged."""
+    predecessors: dict[str, _EarlierEvent]
+    """By topic, the last event before that waited when this parcel was packed."""
     tries: int = 0
     redirects: int = 0
     """How often we were sent on since the last tick."""
@@ -80,6 +87,8 @@ class Publisher:
         self._lookups = lookups
         self._outbox: dict[int, _Waiting] = {}
         self._outbox_events = 0
+        self._last_of_topic: dict[str, _EarlierEvent] = {}
+        """Of the parcels in the outbox."""
         self.advertisements = Advertisements(step, declarations)
         self._packer = Packer(step, owner_of, permits, self.advertisements, sealer, sampler)
 
@@ -100,13 +109,24 @@ class Publisher:
 
     def _promise(self, packed: Packed) -> None:
         parcel, step = packed.parcel, self._step
-        waiting = _Waiting(parcel, packed.commands, step.now, step.tick, parcel.places)
+        predecessors = self._line_up(parcel)
+        waiting = _Waiting(parcel, packed.commands, step.now, step.tick, parcel.places, predecessors)
         self._outbox[parcel.number] = waiting
         self._outbox_events += len(parcel.events)
         if packed.owner is not None:
             self._send(waiting, parcel.places, packed.owner)
         else:
             self._look_up(waiting)
+
+    def _line_up(self, parcel: Parcel) -> dict[str, _EarlierEvent]:
+        """The events of a whole parcel are the last of their topics from now on; returns which were until now."""
+        predecessors: dict[str, _EarlierEvent] = {}
+        last = self._last_of_topic
+        for topic, places in by_topic(parcel.events).items():
+            if topic in last:
+                predecessors[topic] = last[topic]
+            last[topic] = (parcel.number, places[-1])
+        return predecessors
 
     def _send_once(self, packed: Packed) -> None:
         parcel = packed.parcel
@@ -121,7 +141,14 @@ class Publisher:
         waiting.sent_tick = self._step.tick
         waiting.tries += 1
         age = older(Micros(0), self._step.now - waiting.born_us)
-        self._step.send(owner, Publish(waiting.parcel.part(places), age))
+        self._step.send(owner, Publish(waiting.parcel.part(places), age, tuple(self._after(waiting))))
+
+    def _after(self, waiting: _Waiting) -> Iterator[Predecessor]:
+        """The predecessors of its topics that still wait."""
+        for topic, (number, place) in waiting.predecessors.items():
+            earlier = self._outbox.get(number)
+            if earlier is not None and earlier.places >> place & 1:
+                yield Predecessor(topic, number, earlier.parcel.first.sequence + place)
 
     def _look_up(self, waiting: _Waiting) -> None:
         """Look for one of the keys that our table gives to one owner: a stranger to the others names their owners."""
@@ -166,8 +193,14 @@ class Publisher:
                 outcome = PublishOutcome(id_, said.copies, said.matched, said.refused)
                 replies.append((waiting.commands[place], outcome))
         if not waiting.places:
-            del self._outbox[acknowledged.parcel.number]
+            self._forget(waiting.parcel)
         reply(self._step, replies)
+
+    def _forget(self, parcel: Parcel) -> None:
+        del self._outbox[parcel.number]
+        for topic in by_topic(parcel.events):
+            if self._last_of_topic.get(topic, (0, 0))[0] == parcel.number:
+                del self._last_of_topic[topic]
 
     def on_not_owner(self, _: Contact, refused: NotOwner) -> None:
         """Other members are the owners: go there at once if we are told which, else look them up on the next try."""

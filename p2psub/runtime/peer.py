@@ -10,9 +10,9 @@ import trio
 from p2psub.api.errors import AlreadyEnded, why_not_taken
 from p2psub.api.items import Gap, Notification
 from p2psub.api.status import PeerStatus
-from p2psub.api.validation import check_draft, check_filter, check_rate, check_replay, check_window
+from p2psub.api.validation import check_draft, check_filter, check_order, check_rate, check_replay, check_window
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import Draft, Filter, Guarantee, Value
+from p2psub.model.content import Draft, Filter, Guarantee, Order, Value
 from p2psub.model.effects import (
     AdvertiseCommand,
     Notify,
@@ -192,15 +192,21 @@ class Peer:
         params: Mapping[str, Value] | None = None,
         replay: bool = False,
         window: int = 1024,
+        order: str = Order.NONE,
     ) -> AsyncIterator[SubscriptionStream]:
-        """Hold a subscription while the block runs; entered once the overlay has taken it."""
+        """Hold a subscription while the block runs; entered once the overlay has taken it.
+
+        With `order="publisher"` it gets each publisher's events on a topic in the order of publishing. An event that
+        comes late all the same, after faults beyond what is promised, comes behind a `Gap` with reason `order`.
+        """
         self._check_open()
         check_window(window)
         check_replay(replay)
+        chosen = check_order(order)
         parsed = check_filter(wanted) if isinstance(wanted, Filter) else parse_filter(wanted, params)
         number = self._next_number()
         subscription = self._asked[number] = SubscriptionStream(window, self._inbox.put_nowait)
-        self._inbox.put_nowait(SubscribeCommand(number, parsed, replay, window))
+        self._inbox.put_nowait(SubscribeCommand(number, parsed, replay, window, chosen))
         try:
             await subscription.wait_accepted()
             yield subscription

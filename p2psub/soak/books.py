@@ -20,7 +20,7 @@ UNANSWERED = "unanswered"
 """Why an event is not acknowledged that no answer came for."""
 
 
-class Stream(NamedTuple):
+class PublisherTopic(NamedTuple):
     """The events of one publisher on one topic."""
 
     publisher: str
@@ -73,7 +73,9 @@ class SoakBooks:
     """The books of all publishers and subscribers; subscriptions are known by a number."""
 
     def __init__(self, publishers: Iterable[str], wanted: Mapping[int, Iterable[str]]) -> None:
-        streams = {topic: [Stream(name, topic) for name in publishers] for each in wanted.values() for topic in each}
+        streams = {
+            topic: [PublisherTopic(name, topic) for name in publishers] for each in wanted.values() for topic in each
+        }
         self._sent = {stream: _PublisherBook() for several in streams.values() for stream in several}
         self._got = {
             number: {
@@ -87,22 +89,22 @@ class SoakBooks:
         self._duplicates = 0
         self._unwanted = 0
 
-    def publish(self, stream: Stream) -> int:
+    def publish(self, stream: PublisherTopic) -> int:
         """The number of the stream's next event, which is about to be published."""
         book = self._sent[stream]
         book.published += 1
         return book.published - 1
 
-    def acknowledge(self, stream: Stream, number: int) -> None:
+    def acknowledge(self, stream: PublisherTopic, number: int) -> None:
         """The overlay is responsible for an event."""
         self._sent[stream].acknowledged.add(number)
 
-    def refuse(self, stream: Stream, number: int, reason: str) -> None:
+    def refuse(self, stream: PublisherTopic, number: int, reason: str) -> None:
         """An event is promised to no subscription; it may arrive nevertheless."""
         self._sent[stream].refused.add(number)
         self._refused[reason] += 1
 
-    def arrive(self, subscription: int, stream: Stream, number: int, event: EventId) -> None:
+    def arrive(self, subscription: int, stream: PublisherTopic, number: int, event: EventId) -> None:
         """A subscription was handed an event, which its publisher's peer gave that id."""
         book = self._got[subscription].get(stream)
         if book is None or not 0 <= number < self._sent[stream].published:

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-from typing import Final
 
 import msgspec
 
 from p2psub.compiled import is_compiled
 from p2psub.soak.plan import MEMBERS, PUBLISHERS, TOPICS, WISHES, SoakPlan
-
-ORDER_IS_PROMISED: Final[bool] = False
-"""Whether `out_of_order` breaks a promise. Promise S6 is not built: no subscription can ask for an order yet.
-
-When one can, the soak's subscriptions ask for it and this becomes True: exit code and table follow, the help does not.
-"""
 
 
 class SoakSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +46,7 @@ class SoakReport(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: int
     unwanted: int
     out_of_order: int
-    """Arrivals after a later acknowledged event of the same publisher on the same topic; see `ORDER_IS_PROMISED`."""
+    """Arrivals after a later acknowledged event of the same publisher on the same topic; order was asked for."""
     is_settled: bool
     """Whether the overlay was formed and owed nothing before patience ended."""
     rss_mb_max: float
@@ -69,8 +62,8 @@ class SoakReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_sound(self) -> bool:
         """No promise was broken."""
-        broken = self.lost + self.duplicates + self.unwanted + (self.audit_violations or 0)
-        return self.is_settled and not broken and not (ORDER_IS_PROMISED and self.out_of_order)
+        broken = self.lost + self.duplicates + self.unwanted + self.out_of_order + (self.audit_violations or 0)
+        return self.is_settled and not broken
 
 
 def soak_settings_of(plan: SoakPlan) -> SoakSettings:

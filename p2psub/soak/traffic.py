@@ -14,8 +14,9 @@ from p2psub.api.schemas import EventItem, PublishRequest, PublishResponse, Strea
 from p2psub.api.values import event_id_from_text
 from p2psub.demo.controls import Controls, PeerSilent
 from p2psub.demo.stages import ProgressReporter
+from p2psub.model.content import Order
 from p2psub.model.outcomes import VerdictStatus
-from p2psub.soak.books import UNANSWERED, SoakBooks, Stream
+from p2psub.soak.books import UNANSWERED, PublisherTopic, SoakBooks
 from p2psub.soak.plan import PUBLISHERS, TOPICS, WISHES, SoakPlan, SoakWish
 
 BURST_S: Final = 0.1
@@ -65,11 +66,11 @@ class SoakTraffic:
                 is_stable = True
                 task_status.started()
 
-        await self._controls[wish.subscriber].listen(SubscribeRequest(filter=wish.filter), hear)
+        await self._controls[wish.subscriber].listen(SubscribeRequest(filter=wish.filter, order=Order.PUBLISHER), hear)
 
     def _note_arrival(self, subscription: int, event: EventItem) -> None:
         publisher, number = str(event.attributes.get(_PUBLISHER)), event.attributes.get(_NUMBER)
-        stream = Stream(publisher, event.topic)
+        stream = PublisherTopic(publisher, event.topic)
         self.books.arrive(subscription, stream, -1 if number is None else number, event_id_from_text(event.id))
 
     # Publishing
@@ -98,10 +99,10 @@ class SoakTraffic:
                 # Not in turns: a call may wait for the successor of a peer that was killed.
                 size = min(due - published, BURST_EVENTS_MAX)
                 published += size
-                streams = [Stream(publisher, topic) for topic in itertools.islice(topics, size)]
+                streams = [PublisherTopic(publisher, topic) for topic in itertools.islice(topics, size)]
                 calls.start_soon(self._publish_burst, publisher, streams)
 
-    async def _publish_burst(self, publisher: str, streams: Sequence[Stream]) -> None:
+    async def _publish_burst(self, publisher: str, streams: Sequence[PublisherTopic]) -> None:
         made = [(stream, self.books.publish(stream)) for stream in streams]
         answers: list[PublishResponse | Problem | None] = []
         self._waiting[publisher] += 1
@@ -115,14 +116,14 @@ class SoakTraffic:
             for (stream, number), answer in zip(made, answers, strict=True):
                 self._settle(stream, number, answer)
 
-    def _settle(self, stream: Stream, number: int, answer: PublishResponse | Problem | None) -> None:
+    def _settle(self, stream: PublisherTopic, number: int, answer: PublishResponse | Problem | None) -> None:
         if isinstance(answer, PublishResponse):
             self.books.acknowledge(stream, number)
         else:
             self.books.refuse(stream, number, UNANSWERED if answer is None else _reason_of(answer, stream.topic))
 
 
-def _request_of(stream: Stream, number: int) -> PublishRequest:
+def _request_of(stream: PublisherTopic, number: int) -> PublishRequest:
     attributes = {_PUBLISHER: stream.publisher, _NUMBER: number}
     return PublishRequest(topic=stream.topic, attributes=attributes, body=BODY)
 

@@ -4,43 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from p2psub.admission.declarations import Declarations, Declared
 from p2psub.config import PubSubConfig
-from p2psub.model.content import DeclarationState, Event, Guarantee, Subscription
+from p2psub.model.content import DeclarationState, Event, Guarantee, Order, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
-from p2psub.model.ids import Contact, EventId, NodeId, SubscriptionId
-from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Verdict
+from p2psub.model.ids import Contact, NodeId, Process, SubscriptionId
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, StreamAck, Verdict, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
-from p2psub.model.parcels import Parcel, event_runs, first_places, from_bitmap, places_in, to_bitmap
+from p2psub.model.parcels import ParcelId
+from p2psub.model.place_sets import event_runs, first_places, from_bitmap, to_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
-from p2psub.model.seals import Leaf
 from p2psub.model.step import Step
 from p2psub.parcels.remembered import Remembered
 from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
+from p2psub.subscriber.checked_parcel import CheckedParcel, Hashed
+from p2psub.subscriber.inflow import Inflow
+from p2psub.subscriber.publisher_order import PublisherOrder
 
-_Hashed = tuple[Event, Leaf]
-"""An event and the hash of its content."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Arrived:
-    """A parcel that was checked."""
-
-    parcel: Parcel
-    first: EventId
-    places: int
-    leaves: list[Leaf]
-
-    def events_at(self, places: int) -> list[_Hashed]:
-        hashed = list(zip(self.parcel.events, self.leaves, strict=True))
-        if places == self.places:
-            return hashed
-        return [one for one, place in zip(hashed, places_in(self.places), strict=True) if places >> place & 1]
+_INFLOWS_MAX: Final = 4096
+"""Streams per subscription that are remembered: an owner of every cluster, and some that are gone."""
+_IDLE_TICKS: Final = 240
+"""A stream by which nothing came for this long is forgotten: its owner says again where it stands. A guess."""
+_EARLY_MAX: Final = 256
+"""Deliveries of one stream that may wait for an earlier one; those beyond it are repeated by their owner."""
+_EARLY_IN_ALL_MAX: Final = 1024
+"""The same of all streams of a subscription: a liar may begin any number of them."""
+_ROOM_SHARE: Final = 4
+"""A channel with less room than this part of its window counts as full: a few events at a time are work for nothing."""
 
 
 @dataclass(slots=True)
@@ -50,11 +46,28 @@ class _Wanted:
     declared: Declared
     command: int
     window: int
-    held_back: list[_Hashed] = field(default_factory=list)
+    """What its channel takes at present."""
+    room_min: int
+    """With less room it counts as full."""
+    order: PublisherOrder | None
+    held_back: list[Hashed] = field(default_factory=list)
     """Arrived before the verdict."""
+    inflows: dict[tuple[NodeId, int], Inflow] = field(default_factory=dict)
+    """The streams by which it gets events, by their owners' processes."""
     gap: int = 0
     missed: dict[tuple[NodeId, int], int] = field(default_factory=dict)
     """Per process of an owner: how many events its spool dropped, as told so far."""
+
+    @property
+    def early(self) -> int:
+        """How many deliveries wait for earlier ones of their streams."""
+        return sum(len(inflow.early) for inflow in self.inflows.values())
+
+    @property
+    def room(self) -> int:
+        """How many more events are taken; 0 if they are too few to be worth a message."""
+        room = self.window - len(self.held_back)
+        return room if room >= self.room_min else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,23 @@ class SubscriberStatus:
 
     subscriptions: tuple[SubscriptionId, ...]
     """Those that were not ended here."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the sender of a delivery is told."""
+
+    peer: Contact
+    parcel: ParcelId
+    owner: Process | None
+    outcomes: list[OutcomeOf] = field(default_factory=list)
+    acks: list[StreamAck] = field(default_factory=list)
+
+    def add(self, id_: SubscriptionId, ended: dict[Outcome, int]) -> None:
+        self.outcomes += [OutcomeOf(id_, outcome, to_bitmap(some)) for outcome, some in ended.items() if some]
+
+    def as_message(self) -> Delivered:
+        return Delivered(self.parcel, tuple(self.outcomes), self.owner, tuple(self.acks))
 
 
 class Subscriber:
@@ -84,6 +114,8 @@ class Subscriber:
         self._wanted: dict[SubscriptionId, _Wanted] = {}
         self._given: Remembered[SubscriptionId] = Remembered(config.remembered_us)
         self._windows = ReplayWindows(step)
+        self._serial = 0
+        """How many acknowledgements of streams were given."""
 
     def status(self) -> SubscriberStatus:
         active = [i for i, w in self._wanted.items() if w.declared.record.state is DeclarationState.ACTIVE]
@@ -93,10 +125,13 @@ class Subscriber:
 
     def subscribe(self, command: SubscribeCommand) -> None:
         id_, cluster = self._declarations.next_id(), self._declarations.cluster
-        record = Subscription(id_, 1, DeclarationState.ACTIVE, cluster, command.filter, command.replay)
+        state, order = DeclarationState.ACTIVE, command.order
+        record = Subscription(id_, 1, state, cluster, command.filter, command.replay, order)
         self._step.record(Kind.SUBSCRIBE, subscription=id_, subscribed=record)
         declared = self._declarations.declare(record)
-        self._wanted[id_] = _Wanted(declared, command.number, command.window)
+        guard = PublisherOrder(self._config.remembered_us) if order is Order.PUBLISHER else None
+        room_min = max(1, command.window // _ROOM_SHARE)
+        self._wanted[id_] = _Wanted(declared, command.number, command.window, room_min, guard)
 
     def unsubscribe(self, command: UnsubscribeCommand) -> None:
         wanted = self._wanted.get(command.subscription)
@@ -138,26 +173,95 @@ class Subscriber:
             return
         for missed in deliver.missed:
             self._note_missed(missed)
-        arrived = _Arrived(parcel, parcel.first, parcel.places, leaves)
-        wants: dict[SubscriptionId, int] = {}
-        for id_, bitmap in deliver.wants:
-            places = from_bitmap(bitmap, arrived.places)
+        checked = CheckedParcel(parcel, parcel.first, parcel.places, leaves)
+        named: dict[SubscriptionId, int] = {}
+        wants: list[tuple[Want, int]] = []
+        for want in deliver.wants:
+            known = named.get(want.subscription, 0)
+            places = from_bitmap(want.bitmap, checked.places) & ~known
             if places:
-                # However often a sender names a subscription, it is looked at once.
-                wants[id_] = wants.get(id_, 0) | places
+                # However often a sender names an event for a subscription, it is looked at once.
+                named[want.subscription] = known | places
+                wants.append((want, places))
         if parcel.guarantee is Guarantee.AT_MOST_ONCE:
-            self._take_once(peer, arrived, wants)
+            self._take_once(peer, checked, named)
             return
         is_old = deliver.age_us > self._config.too_old_us
-        outcomes: list[OutcomeOf] = []
-        for id_, places in wants.items():
-            ended = self._refuse_old(id_, arrived, places) if is_old else self._take(peer, id_, arrived, places)
-            outcomes += [OutcomeOf(id_, outcome, to_bitmap(some)) for outcome, some in ended.items() if some]
-        self._step.send(peer, Delivered(parcel.id, tuple(outcomes)))
+        answer = _Answer(peer, parcel.id, deliver.owner)
+        stream = deliver.owner if self._may_number(peer, deliver.owner) else None
+        for want, places in wants:
+            id_ = want.subscription
+            wanted = self._wanted.get(id_)
+            if is_old:
+                answer.add(id_, self._refuse_old(id_, checked, places))
+            elif wanted is not None and stream is not None:
+                self._take_by_stream(answer, stream, want, checked, places)
+            elif wanted is None or wanted.order is None or deliver.owner is None:
+                answer.add(id_, self._take(peer, id_, checked, places))
+            else:
+                # Without a number nobody knows its turn: its owner hears nothing, and repeats it.
+                self._drop(id_, checked, places, Reason.UNEXPECTED_MESSAGE)
+        self._step.send(peer, answer.as_message())
 
-    def _refuse_old(self, id_: SubscriptionId, arrived: _Arrived, places: int) -> dict[Outcome, int]:
+    def _may_number(self, peer: Contact, owner: Process | None) -> bool:
+        """An owner speaks for its own streams, our super-node for those of all: any other might end them."""
+        return owner is not None and (peer.id == owner.contact.id or self._declarations.is_super_node(peer))
+
+    def _take_by_stream(self, answer: _Answer, owner: Process, want: Want, checked: CheckedParcel, places: int) -> None:
+        """Take what a stream brings if it is its turn, and what that was waiting for it; say how far we are."""
+        id_, number = want.subscription, want.number
+        wanted = self._wanted[id_]
+        inflow = self._inflow(wanted, owner)
+        inflow.skip_to(want.settled)
+        if wanted.order is not None and number <= inflow.contiguous:
+            # A late repetition: what we do not have of it comes again, under a number of its turn.
+            answer.add(id_, {Outcome.DELIVERED: self._given.has(checked.first, places, id_)})
+        elif wanted.order is not None and number > inflow.contiguous + 1:
+            if len(inflow.early) < _EARLY_MAX and wanted.early < _EARLY_IN_ALL_MAX:
+                # Beyond that its owner hears nothing, and repeats it.
+                inflow.early[number] = (answer.peer, checked, places)
+        else:
+            self._take_number(answer, wanted, inflow, number, checked, places)
+        self._release_early(wanted, inflow)
+        answer.acks.append(self._ack(wanted, inflow))
+
+    def _inflow(self, wanted: _Wanted, owner: Process) -> Inflow:
+        name = (owner.contact.id, owner.incarnation)
+        # Last in the order of use, so the first is the one that was silent for longest.
+        inflow = wanted.inflows.pop(name, None) or Inflow(owner, self._step.tick)
+        wanted.inflows[name] = inflow
+        inflow.used_tick = self._step.tick
+        if len(wanted.inflows) > _INFLOWS_MAX:
+            del wanted.inflows[next(iter(wanted.inflows))]
+        return inflow
+
+    def _take_number(
+        self, answer: _Answer, wanted: _Wanted, inflow: Inflow, number: int, checked: CheckedParcel, places: int
+    ) -> None:
+        id_ = wanted.declared.record.id
+        ended = self._take(answer.peer, id_, checked, places)
+        if ended.get(Outcome.DELIVERED) == places:
+            inflow.take(number)
+        answer.add(id_, ended)
+
+    def _release_early(self, wanted: _Wanted, inflow: Inflow) -> None:
+        """What came too early has its turn; its senders are answered as if it came now."""
+        while (number := inflow.next_early) is not None:
+            peer, checked, places = inflow.early.pop(number)
+            answer = _Answer(peer, checked.parcel.id, inflow.owner)
+            self._take_number(answer, wanted, inflow, number, checked, places)
+            answer.acks.append(self._ack(wanted, inflow))
+            self._step.send(peer, answer.as_message())
+
+    def _ack(self, wanted: _Wanted, inflow: Inflow, share: int = 1) -> StreamAck:
+        room = wanted.room // share
+        inflow.is_stopped = not room
+        self._serial += 1
+        return StreamAck(wanted.declared.record.id, self._serial, inflow.contiguous, inflow.beyond, room)
+
+    def _refuse_old(self, id_: SubscriptionId, checked: CheckedParcel, places: int) -> dict[Outcome, int]:
         """Older than our memory of what was handed over: it might be a second copy."""
-        self._drop(id_, arrived, places, Reason.OLDER_THAN_TTL)
+        self._drop(id_, checked, places, Reason.OLDER_THAN_TTL)
         return {Outcome.EXPIRED: places}
 
     def _note_missed(self, missed: Missed) -> None:
@@ -167,43 +271,42 @@ class Subscriber:
         if wanted is not None and missed.count > wanted.missed.get(owner, 0):
             lost = missed.count - wanted.missed.get(owner, 0)
             wanted.missed[owner] = missed.count
-            self._step.record(Kind.GAP, subscription=id_, count=lost, reason=Reason.SPOOL_FULL)
-            self._step.effects.append(NotifyGap(id_, lost, Reason.SPOOL_FULL))
+            self._notify_gap(id_, lost, Reason.SPOOL_FULL)
 
-    def _take(self, peer: Contact, id_: SubscriptionId, arrived: _Arrived, places: int) -> dict[Outcome, int]:
+    def _take(self, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int) -> dict[Outcome, int]:
         """Promised events for one subscription: hand over those that are new, as many as its channel takes."""
         wanted = self._wanted.get(id_)
         if wanted is None:
-            self._drop(id_, arrived, places, Reason.ENDED)
+            self._drop(id_, checked, places, Reason.ENDED)
             return {Outcome.ENDED: places}
-        given = self._given.has(arrived.first, places, id_)
-        for event, run in event_runs(arrived.first, given):
+        given = self._given.has(checked.first, places, id_)
+        for event, run in event_runs(checked.first, given):
             self._step.record(
                 Kind.DUPLICATE, event=event, run=run, subscription=id_, peer=peer.id, reason=Reason.DELIVERED_BEFORE
             )
         fresh = places & ~given
         if not wanted.declared.is_active:
-            self._drop(id_, arrived, fresh, Reason.UNSUBSCRIBED)
+            self._drop(id_, checked, fresh, Reason.UNSUBSCRIBED)
             return {Outcome.DELIVERED: given, Outcome.UNSUBSCRIBED: fresh}
         fitting = first_places(fresh, max(0, wanted.window - len(wanted.held_back)))
         if fitting:
-            self._given.note(arrived.first, fitting, id_, self._step.now)
-            self._accept(wanted, arrived.events_at(fitting))
+            self._given.note(checked.first, fitting, id_, self._step.now)
+            self._accept(wanted, checked.events_at(fitting))
         # A full channel: the rest waits at its owner.
         return {Outcome.DELIVERED: given | fitting, Outcome.DEFERRED: fresh & ~fitting}
 
-    def _drop(self, id_: SubscriptionId, arrived: _Arrived, places: int, reason: Reason) -> None:
+    def _drop(self, id_: SubscriptionId, checked: CheckedParcel, places: int, reason: Reason) -> None:
         if id_ not in self._wanted:
             # By a count: a liar may name any number of subscriptions that were never ours.
             self._step.record(Kind.DROP, subscription=id_, reason=reason, count=places.bit_count())
             return
-        for event, run in event_runs(arrived.first, places):
+        for event, run in event_runs(checked.first, places):
             self._step.record(Kind.DROP, event=event, run=run, subscription=id_, reason=reason)
 
-    def _take_once(self, peer: Contact, arrived: _Arrived, wants: dict[SubscriptionId, int]) -> None:
+    def _take_once(self, peer: Contact, checked: CheckedParcel, wants: dict[SubscriptionId, int]) -> None:
         """Events that promise nothing: as many as there is room for; the sender does not hear what became of them."""
         for id_, places in wants.items():
-            if not self._windows.is_new(arrived.parcel, peer, id_):
+            if not self._windows.is_new(checked.parcel, peer, id_):
                 continue
             wanted, count = self._wanted.get(id_), places.bit_count()
             if wanted is None or not wanted.declared.is_active:
@@ -211,23 +314,26 @@ class Subscriber:
                 continue
             fitting = first_places(places, max(0, wanted.window - len(wanted.held_back)))
             if fitting:
-                self._accept(wanted, arrived.events_at(fitting))
+                self._accept(wanted, checked.events_at(fitting))
             missing = count - fitting.bit_count()
             if missing:
                 wanted.gap += missing
                 self._step.record(Kind.DROP, subscription=id_, reason=Reason.CHANNEL_FULL, count=missing)
 
-    def _accept(self, wanted: _Wanted, events: list[_Hashed]) -> None:
+    def _accept(self, wanted: _Wanted, events: list[Hashed]) -> None:
         if wanted.declared.status is None:
             wanted.held_back += events
         else:
             self._hand_over(wanted, events)
 
-    def _hand_over(self, wanted: _Wanted, hashed: list[_Hashed]) -> None:
+    def _hand_over(self, wanted: _Wanted, hashed: list[Hashed]) -> None:
         id_ = wanted.declared.record.id
         self._tell_gap(wanted)
         wanted.window -= len(hashed)
         events = [event for event, _ in hashed]
+        late = 0 if wanted.order is None else wanted.order.count_late(events, self._step.now)
+        if late:
+            self._notify_gap(id_, late, Reason.ORDER)
         traced = self._sampler.sample(Kind.DELIVER, events)
         is_whole = len(traced) == len(events)
         leaf_of = {event.id: leaf for event, leaf in hashed} if not is_whole else {}
@@ -239,23 +345,39 @@ class Subscriber:
 
     def _tell_gap(self, wanted: _Wanted) -> None:
         if wanted.gap:
-            id_ = wanted.declared.record.id
-            self._step.record(Kind.GAP, subscription=id_, count=wanted.gap, reason=Reason.CHANNEL_FULL)
-            self._step.effects.append(NotifyGap(id_, wanted.gap, Reason.CHANNEL_FULL))
+            self._notify_gap(wanted.declared.record.id, wanted.gap, Reason.CHANNEL_FULL)
             wanted.gap = 0
 
+    def _notify_gap(self, id_: SubscriptionId, count: int, reason: Reason) -> None:
+        self._step.record(Kind.GAP, subscription=id_, count=count, reason=reason)
+        self._step.effects.append(NotifyGap(id_, count, reason))
+
     def consumed(self, command: ConsumedCommand) -> None:
-        """The application made room: first of all it hears what it missed."""
+        """The application made room: first of all it hears what it missed, then the owners that wait hear of it."""
         wanted = self._wanted.get(command.subscription)
         if wanted is not None:
             wanted.window += command.count
             self._tell_gap(wanted)
+            self._open_windows(wanted)
+
+    def _open_windows(self, wanted: _Wanted) -> None:
+        """Owners that were told of a full channel share the room there is now."""
+        stopped = [inflow for inflow in wanted.inflows.values() if inflow.is_stopped]
+        share = max(1, min(len(stopped), wanted.room))
+        for inflow in stopped if wanted.room else ():
+            self._step.send(inflow.owner.contact, WindowUpdate(inflow.owner, (self._ack(wanted, inflow, share),)))
 
     def tick(self) -> None:
         """Forget what has ended everywhere, and what is older than any live copy."""
         for id_ in [id_ for id_, wanted in self._wanted.items() if wanted.declared.is_over]:
             del self._wanted[id_]
         self._given.forget(self._step.now)
+        if self._step.tick % _IDLE_TICKS == 0:
+            for wanted in self._wanted.values():
+                # By then a delivery that never came has been repeated, or its owner is gone with its stream.
+                idle = [name for name, i in wanted.inflows.items() if self._step.tick - i.used_tick >= _IDLE_TICKS]
+                for name in idle:
+                    del wanted.inflows[name]
 
 
 def _rows(events: list[Event]) -> Iterator[tuple[int, int]]:

@@ -11,14 +11,15 @@ from p2psub.model.content import DeclarationState, Guarantee
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventPayload, EventSummary, Summary, Target
-from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, Want
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, StreamAck
 from p2psub.model.outcomes import Outcome
-from p2psub.model.parcels import ParcelId, from_bitmap, to_bitmap
+from p2psub.model.parcels import ParcelId
+from p2psub.model.place_sets import from_bitmap, to_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
-from p2psub.parcels.shipment import Shipment, delivery
+from p2psub.parcels.shipment import Places, Shipment, delivery
 from p2psub.super_node.change_set import ChangeSet
 
 _PATIENCE_TICKS: Final = 4
@@ -41,6 +42,7 @@ class _Arriving:
 
     waiting: dict[NodeId, _Unanswered]
     outcomes: list[OutcomeOf]
+    acks: dict[SubscriptionId, StreamAck]
     arrived_us: Micros
     arrived_tick: int
     sent_tick: int
@@ -73,23 +75,21 @@ class Routing:
         if not route.parcel.is_sound():
             self._step.record(Kind.DROP, peer=peer.id, reason=Reason.FOREIGN_EVENT, count=len(route.parcel.events))
             return
-        by_cluster: dict[ClusterId, list[Want]] = {}
-        for obligation in route.owed:
-            by_cluster.setdefault(obligation.cluster, []).append((obligation.subscription, obligation.bitmap))
         targets: list[Target] = []
-        for cluster, wants in by_cluster.items():
+        for cluster, wants in route.wants:
             entry = self._directory.get(cluster)
             if entry is not None:
-                targets.append((cluster, entry.prefix, tuple(wants)))
-        parcel = route.parcel.id
+                targets.append((cluster, entry.prefix, wants))
+        parcel, owner = route.parcel.id, route.owner
 
         def report(summary: Summary, _: bool) -> None:
             assert isinstance(summary, EventSummary)
-            if summary.outcomes:
-                self._step.send(peer, Routed(route.attempt, parcel, summary.outcomes))
+            if summary.outcomes or summary.acks:
+                self._step.send(peer, Routed(route.attempt, parcel, summary.outcomes, owner, summary.acks))
 
         if targets:
-            self._casts.start(EventPayload(route.parcel, route.age_us, tuple(targets), route.missed), report)
+            payload = EventPayload(route.parcel, route.age_us, tuple(targets), route.missed, owner)
+            self._casts.start(payload, report)
 
     # In
 
@@ -97,20 +97,23 @@ class Routing:
         """Our cluster's part: hand the events to their subscribers here."""
         parcel, whole = payload.parcel, payload.parcel.places
         wants = [want for cluster, _, wants in payload.targets if cluster == self._cluster for want in wants]
-        arriving = _Arriving({}, [], self._step.now, self._step.tick, self._step.tick)
-        by_peer: dict[NodeId, dict[SubscriptionId, int]] = {}
-        for id_, bitmap in wants if parcel.is_sound() else ():
+        arriving = _Arriving({}, [], {}, self._step.now, self._step.tick, self._step.tick)
+        by_peer: dict[NodeId, list[Places]] = {}
+        for id_, bitmap, number, settled in wants if parcel.is_sound() else ():
             places, known = from_bitmap(bitmap, whole), self._changes.current(id_)
             if places and known is not None and known.record.state is DeclarationState.ENDED:
                 arriving.outcomes.append(OutcomeOf(id_, Outcome.ENDED, to_bitmap(places)))
             elif places:
                 # Also one we never heard of: its number may have died with its super-node. Its peer knows best.
-                by_peer.setdefault(id_.node, {})[id_] = places
-        for node, unanswered in by_peer.items():
+                by_peer.setdefault(id_.node, []).append((id_, places, number, settled))
+        for node, some in by_peer.items():
             contact = self._contact_of(node)
             if contact is not None:
-                deliver = delivery(Shipment(parcel), payload.age_us, list(unanswered.items()), payload.missed)
+                deliver = delivery(Shipment(parcel), payload.age_us, some, payload.missed, payload.owner)
                 self._step.send(contact, deliver)
+                unanswered: dict[SubscriptionId, int] = {}
+                for id_, places, _, _ in some:
+                    unanswered[id_] = unanswered.get(id_, 0) | places
                 arriving.waiting[node] = _Unanswered(contact, deliver, unanswered)
         if parcel.guarantee is Guarantee.AT_MOST_ONCE:
             arriving.waiting.clear()
@@ -129,6 +132,12 @@ class Routing:
                 if answered:
                     arriving.outcomes.append(OutcomeOf(said.subscription, said.outcome, to_bitmap(answered)))
                     waiting.unanswered[said.subscription] &= ~answered
+            if delivered.owner == waiting.deliver.owner:
+                # Two owners may send the same events: each has its own streams.
+                for ack in delivered.acks:
+                    known = arriving.acks.get(ack.subscription)
+                    if ack.subscription in waiting.unanswered and (known is None or known.serial < ack.serial):
+                        arriving.acks[ack.subscription] = ack
             if not any(waiting.unanswered.values()):
                 del arriving.waiting[peer.id]
                 if not arriving.waiting:
@@ -141,7 +150,7 @@ class Routing:
         self._answer(cast, arriving)
 
     def _answer(self, cast: CastId, arriving: _Arriving) -> None:
-        self._casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes)))
+        self._casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes), tuple(arriving.acks.values())))
 
     def tick(self) -> None:
         """Repeat to peers that have not answered; answer for those that have when patience ends."""

@@ -21,6 +21,7 @@ from p2psub.model.messages.cluster import ChangesReplicated, Heartbeat
 from p2psub.model.messages.pubsub import Declare
 from p2psub.model.places import Table
 from p2psub.model.step import Step
+from p2psub.overlay.census import Census
 from p2psub.overlay.cold_start import ColdStart
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.hypercube import Hypercube
@@ -97,10 +98,8 @@ class Beginning:
     """How a term begins."""
 
     log: LogId
-    known: list[Contact]
-    """The members known to the new super-node."""
-    seen_min: int
-    """How many members there must have been lately; the bar for copies does not fall below."""
+    census: Census
+    """The members known to the new super-node, and how many there must have been lately."""
     claims: dict[LogId, int]
     """What every owner is known to hold from the term before."""
     quarantine_until_us: Micros
@@ -122,7 +121,7 @@ class Term:
         self._office = office
         self.id = log
         self.last = beginning.last
-        self.roster = Roster(step, config.cluster, config.pubsub.copies, beginning.known, beginning.seen_min)
+        self.roster = Roster(step, config.cluster, config.pubsub.copies, beginning.census)
         self.grants = TableGrants(
             step,
             config.cluster,

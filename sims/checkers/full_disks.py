@@ -26,6 +26,22 @@ def check_full_disks(evidence: Evidence) -> Iterator[Finding]:
                 yield Finding("S12", "acknowledged by an owner whose disk was full all the while", record, at_us)
 
 
+def check_refusals(evidence: Evidence) -> Iterator[Finding]:
+    """S12: what an owner refuses because its disk is full, no holder pays.
+
+    A publisher that is the owner itself writes the same record whether it heeds the refusal or publishes on: it is not
+    judged.
+    """
+    refused: dict[EventId | None, int] = {}
+    for at_us, record in evidence.of(Kind.DROP):
+        is_told = record.event is not None and record.node == record.event.node and record.peer != record.node
+        if record.reason is Reason.DISK_FULL and is_told:
+            refused[record.event] = at_us
+    for at_us, record in evidence.of(Kind.DELIVER):
+        if at_us > refused.get(record.event, at_us):
+            yield Finding("S12", "handed over, though its publisher was told that it is refused", record, at_us)
+
+
 def disk_full_refusals(evidence: Evidence) -> int:
     """How many events owners refused because their disks were full."""
     return sum(record.reason is Reason.DISK_FULL for _, record in evidence.of(Kind.DROP))

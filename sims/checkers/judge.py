@@ -14,6 +14,7 @@ from sims.checkers import (
     deliveries,
     full_disks,
     obligations,
+    order,
     owners,
     queues,
     rings,
@@ -42,6 +43,10 @@ class Judgement:
     disk_full_refusals: int
     beyond_horizon: int
     """Processes that came back after what they held had grown too old to be delivered."""
+    ordered_pairs: int
+    """Events that an ordered subscription got after another of the same publisher and topic."""
+    order_gaps: int
+    """Events that an ordered subscription was told to come late."""
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -68,6 +73,8 @@ def judge(evidence: Evidence) -> Judgement:
         owner_replaced_heartbeats_max=max(replaced, default=0.0),
         disk_full_refusals=full_disks.disk_full_refusals(evidence),
         beyond_horizon=_beyond_horizon(evidence),
+        ordered_pairs=order.ordered_pairs(evidence),
+        order_gaps=order.order_gaps(evidence),
     )
 
 
@@ -90,7 +97,9 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from deliveries.check_once(evidence)
     yield from deliveries.check_not_invented(evidence)
     yield from deliveries.check_unaltered(evidence)
+    yield from order.check_order(evidence)
     yield from full_disks.check_full_disks(evidence)
+    yield from full_disks.check_refusals(evidence)
     yield from copies.check_stated_copies(evidence)
     yield from copies.check_enough_copies(evidence)
     yield from copies.check_copies_after_quiet(evidence)

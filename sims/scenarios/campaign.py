@@ -94,6 +94,8 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
         "owner_replaced_heartbeats_max": round(max((j.owner_replaced_heartbeats_max for j in judged), default=0.0), 3),
         "disk_full_refusals": sum(judgement.disk_full_refusals for judgement in judged),
         "beyond_horizon": sum(judgement.beyond_horizon for judgement in judged),
+        "ordered_pairs": sum(judgement.ordered_pairs for judgement in judged),
+        "order_gaps": sum(judgement.order_gaps for judgement in judged),
         "node_seconds_per_cpu_second": round(node_seconds / cpu_seconds, 1) if cpu_seconds else 0.0,
         "digest": _digest_of([report.digest for report in done]),
     }

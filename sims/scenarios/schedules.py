@@ -24,6 +24,12 @@ from sims.scenarios.absences import (
     cluster_loss,
     departures,
 )
+from sims.scenarios.outdated import (
+    candidate_behind,
+    former_super_node_behind,
+    newcomer_beyond_a_cut,
+    newcomer_without_its_super_node,
+)
 from sims.scenarios.stage import SOON_US, Stage
 from sims.workloads.market import TOPICS
 
@@ -301,6 +307,10 @@ SCHEDULES: dict[str, Schedule] = {
         departures,
         holder_returns_late,
         all_but_one_leave,
+        newcomer_beyond_a_cut,
+        newcomer_without_its_super_node,
+        candidate_behind,
+        former_super_node_behind,
     )
 }
 
@@ -316,8 +326,12 @@ _BY_NAME_ONLY = frozenset(
         "all_down",
         "all_down_some_for_good",
         "black_out",
+        "candidate_behind",
         "cluster_loss",
+        "former_super_node_behind",
         "holder_returns_late",
+        "newcomer_beyond_a_cut",
+        "newcomer_without_its_super_node",
         "wipes_while_clusters_are_apart",
     }
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from p2psub.model.content import Draft, Guarantee
+from p2psub.model.content import Draft, Guarantee, Order
 from p2psub.model.effects import (
     AdvertiseCommand,
     ConsumedCommand,
@@ -129,8 +129,9 @@ class Applications:
         slow = rng.random() < load.slow_share
         replay = rng.random() < load.replay_share
         window = SMALL_WINDOW if slow else 1 << 30
+        order = Order.PUBLISHER if rng.random() < load.ordered_share else Order.NONE
         self._match_index[number] = Interest(host, host.incarnation, slow=slow)
-        self._world.command(host, SubscribeCommand(number, wanted, replay, window))
+        self._world.command(host, SubscribeCommand(number, wanted, replay, window, order))
 
     def _churn(self) -> None:
         for number in [number for number, interest in self._match_index.items() if not interest.is_alive]:

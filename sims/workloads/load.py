@@ -22,6 +22,8 @@ class Load:
     retain_us: int = 20_000_000
     at_most_once_share: float = 0.05
     slow_share: float = 0.1
+    ordered_share: float = 0.3
+    """Of the subscriptions: those that ask for the order of publishers."""
     advertised_per_second: float = 0.0
     """Advertise and withdraw together."""
 

@@ -11,7 +11,8 @@ from p2psub.model.outcomes import Outcome
 from p2psub.parcels.remembered import Remembered
 from p2psub.publisher.publisher import Publisher, _Waiting
 from p2psub.subscriber import subscriber as subscriber_module
-from p2psub.subscriber.subscriber import Subscriber, _Arrived
+from p2psub.subscriber.checked_parcel import CheckedParcel
+from p2psub.subscriber.subscriber import Subscriber
 from p2psub.super_node.routing import Routing, _Arriving
 from tests.mutants.hostile import APPLICATIONS_COME_AND_GO, OWNERS_FALL
 from tests.mutants.mutant import mutant
@@ -56,9 +57,9 @@ def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     take, answer = Subscriber._take, Routing._answer
 
     def silent(
-        self: Subscriber, peer: Contact, id_: SubscriptionId, arrived: _Arrived, places: int
+        self: Subscriber, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int
     ) -> dict[Outcome, int]:
-        outcomes = take(self, peer, id_, arrived, places)
+        outcomes = take(self, peer, id_, checked, places)
         return {outcome: of for outcome, of in outcomes.items() if outcome not in (Outcome.ENDED, Outcome.UNSUBSCRIBED)}
 
     def without_the_ended(self: Routing, cast: CastId, arriving: _Arriving) -> None:
@@ -75,9 +76,9 @@ def calls_a_full_channel_delivered(patch: pytest.MonkeyPatch) -> None:
     take = Subscriber._take
 
     def generous(
-        self: Subscriber, peer: Contact, id_: SubscriptionId, arrived: _Arrived, places: int
+        self: Subscriber, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int
     ) -> dict[Outcome, int]:
-        outcomes = take(self, peer, id_, arrived, places)
+        outcomes = take(self, peer, id_, checked, places)
         deferred = outcomes.pop(Outcome.DEFERRED, 0)
         return outcomes | {Outcome.DELIVERED: outcomes.get(Outcome.DELIVERED, 0) | deferred}
 

@@ -42,7 +42,9 @@ def takes_custody_for_delivery(patch: pytest.MonkeyPatch) -> None:
             slot = cast.halves.get(custody.subcube)
             if slot is not None and slot.summary is None and isinstance(slot.payload, EventPayload):
                 wants = [want for _, _, several in slot.payload.targets for want in several]
-                slot.summary = EventSummary(tuple(OutcomeOf(id_, Outcome.DELIVERED, bitmap) for id_, bitmap in wants))
+                slot.summary = EventSummary(
+                    tuple(OutcomeOf(want.subscription, Outcome.DELIVERED, want.bitmap) for want in wants)
+                )
                 self._finish_if_whole(cast)
 
     patch.setattr(Casts, "on_custody", trusting)

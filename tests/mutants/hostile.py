@@ -190,6 +190,37 @@ SMALL_RINGS_LEAVE = Scenario(
 SMALL_RINGS_LEAVE_APART = replace(SMALL_RINGS_LEAVE, clusters=3, faults=("partition",))
 """The same, while what they owe cannot be delivered."""
 
+NEWCOMERS_UNSEEN = Scenario(
+    clusters=2,
+    members=3,
+    seconds=125.0,
+    quiet_seconds=62.0,
+    faults=("wipe",),
+    schedules=("newcomer_beyond_a_cut",),
+    load=_LOAD,
+)
+"""A peer joins each ring while one member is cut off; that one leads afterwards, with one that forgot or met it."""
+
+LONE_RING_GOES_ON_WITHOUT_ITS_SUPER_NODE = replace(
+    NEWCOMERS_UNSEEN, clusters=1, seconds=130.0, bootstrap=False, schedules=("newcomer_without_its_super_node",)
+)
+"""A super-node is cut off, and no other node can tell it that its members lead on and let in another."""
+
+LONE_RING_WITH_ONE_BEHIND = Scenario(
+    clusters=1,
+    members=7,
+    seconds=125.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=("candidate_behind",),
+    load=_CHURN,
+)
+"""A candidate is cut off, and then leads members that do not hold what was called stable without it."""
+LONE_RING_ASKS_A_FORMER_SUPER_NODE = replace(
+    LONE_RING_WITH_ONE_BEHIND, seconds=150.0, schedules=("former_super_node_behind",)
+)
+"""The same with a super-node that was deposed: it does not lead, but is asked for what it held."""
+
 CUBE_UNDER_FIRE = Scenario(
     clusters=4,
     members=4,
@@ -240,3 +271,35 @@ HOLDERS_RETURN_LATE = Scenario(
     ),
 )
 """Whoever holds an event that was just handed over is down until all others have forgotten it."""
+
+PARCELS_ARE_LOST = Scenario(
+    clusters=2,
+    members=5,
+    seconds=120.0,
+    quiet_seconds=62.0,
+    faults=("loss", "reorder"),
+    schedules=(),
+    load=Load(subscriptions=24, events_per_second=40.0, churn_per_second=0.2, ordered_share=0.5),
+)
+"""Messages are lost and overtake each other, and nothing else happens."""
+
+OWNERS_RESTART = replace(
+    OWNERS_FALL, faults=("crash", "loss"), load=replace(_LOAD, events_per_second=30.0, churn_per_second=0.2)
+)
+"""Owners come back with their disks, while their subscribers stay."""
+
+RINGS_PART_IN_ORDER = replace(
+    RINGS_PART, load=Load(subscriptions=30, events_per_second=40.0, churn_per_second=0.2, ordered_share=1.0)
+)
+"""Publishers change sides while everything is wanted in order."""
+
+DISKS_ARE_FULL = Scenario(
+    clusters=2,
+    members=5,
+    seconds=120.0,
+    quiet_seconds=62.0,
+    faults=("disk",),
+    schedules=(),
+    load=Load(subscriptions=24, events_per_second=40.0, churn_per_second=0.2),
+)
+"""Disks take nothing for seconds, one after the other."""

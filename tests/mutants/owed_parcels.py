@@ -9,25 +9,36 @@ from msgspec.structs import replace
 
 from p2psub.model.ids import Contact, SubscriptionId
 from p2psub.model.messages.pubsub import (
+    Acknowledge,
+    Acknowledged,
     CopyStored,
     Discharged,
     OutcomeOf,
     OwedHead,
+    OwedParcel,
     StoreCopy,
 )
 from p2psub.model.outcomes import Outcome
-from p2psub.model.parcels import Parcel, to_bitmap
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import to_bitmap
+from p2psub.model.places import Table
+from p2psub.model.reasons import Reason
+from p2psub.overlay.census import Census
 from p2psub.owner import owner as owner_module
 from p2psub.owner.arc_lease import ArcLease
-from p2psub.owner.held_parcel import HeldParcel
+from p2psub.owner.held_parcel import HeldParcel, HeldStage
 from p2psub.owner.intake import Intake
 from p2psub.owner.owed_parcels import OwedParcels
 from p2psub.owner.owner import Owner
+from p2psub.owner.payments import Payments
 from tests.mutants.hostile import (
     DEBTS_LAST,
+    DISKS_ARE_FULL,
     HOLDERS_RETURN_LATE,
     KEYS_MOVE_IN_BURSTS,
     LIGHTS_OUT,
+    LONE_RING_GOES_ON_WITHOUT_ITS_SUPER_NODE,
+    NEWCOMERS_UNSEEN,
     OWNERS_FALL,
     RINGS_PART,
     RINGS_PART_AND_FALL,
@@ -76,6 +87,28 @@ def counts_live_members_only(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+@mutant("S5", on=NEWCOMERS_UNSEEN)
+def counts_only_whom_it_met_itself(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a new super-node counts members that others met in the term before. Here it only hears that they know."""
+
+    def deaf(self: Census, peer: Contact, met: Table, is_fresh: bool) -> None:
+        self.assumed_min = 0
+
+    patch.setattr(Census, "_learn", deaf)
+
+
+@mutant("S5", on=NEWCOMERS_UNSEEN)
+def counts_by_an_old_word(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a word of the members is worth a lease. Here it is for ever, whoever joined beyond a cut."""
+    patch.setattr(ArcLease, "is_fresh", property(lambda self: self.table is not None))
+
+
+@mutant("S5", on=LONE_RING_GOES_ON_WITHOUT_ITS_SUPER_NODE)
+def never_doubts_its_count(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a super-node that hears no majority doubts its count. Here it goes on with those that come to it."""
+    patch.setattr(Census, "review", lambda self, heard, assumed_min: None)
+
+
 @mutant("S1", "S9", "conservation", "bound:discharge", on=OWNERS_FALL)
 def nobody_gives_back(patch: pytest.MonkeyPatch) -> None:
     """Rule: each holder of what is owed makes sure that the present owner has it. Here only owners ask for copies."""
@@ -94,7 +127,7 @@ def replicas_drop_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
     tick = OwedParcels.tick
 
     def dropping(self: OwedParcels) -> list[HeldParcel]:
-        if self._arc_lease.version != self._table:
+        if self._arc_lease.version != self.table:
             for held in self.log:
                 if not self._arc_lease.is_mine(held.key):
                     self.log.let_go(held)
@@ -109,7 +142,7 @@ def trusts_old_holders_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
     tick = OwedParcels.tick
 
     def trusting(self: OwedParcels) -> list[HeldParcel]:
-        self._table = self._arc_lease.version
+        self.table = self._arc_lease.version
         return tick(self)
 
     patch.setattr(OwedParcels, "tick", trusting)
@@ -118,7 +151,14 @@ def trusts_old_holders_at_a_new_table(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", "conservation", "bound:discharge", on=OWNERS_FALL)
 def new_owner_pays_nothing(patch: pytest.MonkeyPatch) -> None:
     """Rule: an undischarged event is paid by whoever owns it now. Here only its first owner sends it, once."""
-    patch.setattr(Owner, "_tend", lambda self, held: None)
+    owe = Payments.owe
+
+    def as_first_owner(self: Payments, held: HeldParcel) -> None:
+        if held.asked is not None:
+            owe(self, held)
+
+    patch.setattr(Payments, "owe", as_first_owner)
+    patch.setattr(Payments, "tick", lambda self: None)
 
 
 @mutant("S1", "conservation", on=LIGHTS_OUT, first=(3, 1), seeds=3)
@@ -145,18 +185,18 @@ def names_what_is_owed_by_its_events(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", "conservation", on=OWNERS_FALL)
 def calls_it_delivered_when_sent(patch: pytest.MonkeyPatch) -> None:
     """Rule: an outcome is said by the subscriber. Here the owner takes a message sent for one delivered."""
-    pay = Owner._pay
+    note_copies = Owner._note_copies
 
     def hopeful(self: Owner, held: HeldParcel) -> None:
-        pay(self, held)
+        note_copies(self, held)
         said = [OutcomeOf(id_, Outcome.DELIVERED, to_bitmap(places)) for id_, (_, places) in held.owed.items()]
-        if said:
+        if said and held.stage is HeldStage.COPIED:
             self._settle_piece(held, said)
 
-    patch.setattr(Owner, "_pay", hopeful)
+    patch.setattr(Owner, "_note_copies", hopeful)
 
 
-@mutant("bound:discharge", "S9", on=OWNERS_FALL)
+@mutant("S1", "bound:discharge", "S9", on=OWNERS_FALL)
 def never_tells_that_it_is_discharged(patch: pytest.MonkeyPatch) -> None:
     """Rule: the holders hear when an owed event owes nothing any more. Here nobody tells them, asked or not."""
 
@@ -176,3 +216,18 @@ def age_starts_anew_at_a_restart(patch: pytest.MonkeyPatch) -> None:
         recover(self, {n: replace(head, written_us=now) for n, head in heads.items() if isinstance(head, OwedHead)})
 
     patch.setattr(OwedParcels, "recover", rejuvenated)
+
+
+@mutant("S12", on=DISKS_ARE_FULL)
+def refuses_after_it_asked_for_copies(patch: pytest.MonkeyPatch) -> None:
+    """Rule: an owner refuses before any member was asked for a copy. Here it asks first, and holders give back."""
+    own = Owner._own
+
+    def too_late(self: Owner, owed_parcel: OwedParcel) -> None:
+        own(self, owed_parcel)
+        if self._step.disk_is_full:
+            said = Acknowledged(to_bitmap(owed_parcel.parcel.places), refused=Reason.DISK_FULL)
+            self._step.send(owed_parcel.publisher, Acknowledge(owed_parcel.parcel.id, (said,)))
+
+    patch.setattr(Intake, "_reason_against", lambda self, publish: None)
+    patch.setattr(Owner, "_own", too_late)

@@ -11,9 +11,12 @@ from p2psub.overlay.election import Election
 from p2psub.overlay.lookup import Lookups
 from p2psub.overlay.ring import Ring
 from p2psub.super_node.antientropy import AntiEntropy
+from p2psub.super_node.term import Office
 from tests.mutants.hostile import (
     LONE_RING_ADVERTISES,
+    LONE_RING_ASKS_A_FORMER_SUPER_NODE,
     LONE_RING_PARTS,
+    LONE_RING_WITH_ONE_BEHIND,
     OWNERS_FALL,
     RINGS_PART,
     SMALL_RINGS,
@@ -67,7 +70,7 @@ def joins_as_in_2001(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ring, "_rectify", notified)
 
 
-@mutant(*RING, "S10", "bound:outbox", on=LONE_RING_PARTS, first=5)
+@mutant("S1", "S9", *RING, "S10", "bound:outbox", on=LONE_RING_PARTS, first=5)
 def never_probes_for_the_other_side(patch: pytest.MonkeyPatch) -> None:
     """Rule: a split ring and a split term find each other through remembered contacts. Here nobody looks."""
     patch.setattr(Lookups, "_probe_for_other_ring", lambda self: None)
@@ -89,3 +92,23 @@ def deposed_goes_on(patch: pytest.MonkeyPatch) -> None:
         return False if self.is_super_node else follow(self, cluster, epoch, super_node)
 
     patch.setattr(Election, "follow", stays)
+
+
+@mutant("S1", on=LONE_RING_WITH_ONE_BEHIND)
+def leads_on_an_old_word(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a candidate is in sync for a lease after it was named. Here it is for ever, whatever went on without it."""
+    patch.setattr(Election, "is_fresh", property(lambda self: True))
+
+
+@mutant("S1", on=LONE_RING_ASKS_A_FORMER_SUPER_NODE)
+def holds_everything_ever_after(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a former super-node holds everything until the next term answers. Here it says so for ever."""
+    end = Office.end
+
+    def lasting(self: Office) -> None:
+        was_complete = self.term is not None and self.term.completeness.is_complete
+        end(self)
+        self._complete_until_tick = max(self._complete_until_tick, 1_000_000 if was_complete else 0)
+
+    patch.setattr(Office, "end", lasting)
+    patch.setattr(Office, "be_succeeded", lambda self: None)

@@ -13,8 +13,8 @@ from p2psub.model.content import Event, Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import EventId
 from p2psub.model.merkle import Tree, narrow_proof
-from p2psub.model.parcels import (
-    Parcel,
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import (
     all_places,
     bitmap_within,
     event_runs,

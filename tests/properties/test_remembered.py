@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from p2psub.model.ids import EventId
 from p2psub.model.instants import Micros
-from p2psub.model.parcels import places_in
+from p2psub.model.place_sets import places_in
 from p2psub.parcels.remembered import Remembered
 from tests.unit.bench import node_at
 from tests.unit.unsound import NUMBER_MAX

@@ -24,7 +24,7 @@ from p2psub.model.ids import Contact, EventId, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Want
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind
@@ -391,7 +391,7 @@ class Victim:
         return Event(EventId(self.bob.contact.id, 1, sequence), TOPIC, {}, body, 0, guarantee)
 
     def deliver(self, parcel: Parcel) -> Deliver:
-        return Deliver(parcel, Micros(0), ((self.subscription.id, b""),))
+        return Deliver(parcel, Micros(0), (Want(self.subscription.id),))
 
     async def take(self) -> tuple[int, bytes]:
         """The number and body of the next event that the application gets."""

@@ -177,6 +177,15 @@ def test_refusals_and_late_returns_are_counted() -> None:
     assert (judgement.disk_full_refusals, judgement.beyond_horizon) == (1, 0)
 
 
+@pytest.mark.parametrize(("owner", "breaks"), [(0, {"S12"}), (4, set())])
+def test_event_that_was_refused_and_is_handed_over_is_found(owner: int, breaks: set[str]) -> None:
+    """S12: its publisher was told; one that owns the event itself may have published it again."""
+    trail = sound_trail(without=(Kind.DELIVER,))
+    trail.add(21 * H, Kind.DROP, 4, event=EVENT.id, peer=node(owner), reason=Reason.DISK_FULL)
+    trail.add(22 * H, Kind.DELIVER, 3, **deliver())
+    assert found(evidence_of(trail)) & {"S12"} == breaks
+
+
 def test_torn_ring_is_found() -> None:
     """S8: a dead successor, a skipped member, a wrong predecessor, a member outside."""
     dead = status(1, successors=(contact(9), contact(2), contact(3)))

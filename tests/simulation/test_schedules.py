@@ -18,7 +18,7 @@ from sims.workloads.load import Load
 WINDOW_US = 40 * SECOND_US
 
 
-def played(name: str, *, clusters: int = 2, members: int = 5, late: bool = False) -> Stage:
+def played(name: str, *, clusters: int = 2, members: int = 5, late: bool = False, window_us: int = WINDOW_US) -> Stage:
     """A small overlay under one schedule and nothing else."""
     scenario = Scenario(
         clusters=clusters,
@@ -30,11 +30,11 @@ def played(name: str, *, clusters: int = 2, members: int = 5, late: bool = False
     )
     stage = Stage(scenario, 5)
     assert stage.form()
-    Applications(stage.world, scenario.load, 5).start(stage.world.now + WINDOW_US)
+    Applications(stage.world, scenario.load, 5).start(stage.world.now + window_us)
     stage.world.run_for(BUDGET_WARM_US)
-    stage.saboteur.ends_us = stage.world.now + WINDOW_US
+    stage.saboteur.ends_us = stage.world.now + window_us
     SCHEDULES[name](stage, Random(7))
-    stage.world.run_for(WINDOW_US + DOWN_US[1])
+    stage.world.run_for(window_us + DOWN_US[1])
     return stage
 
 
@@ -110,3 +110,30 @@ def test_mixed_schedules_stay_inside_the_faults_and_the_budget(faults: frozenset
     assert not drawn & {"all_down", "all_down_some_for_good"}
     assert ("ring_into_halves" in drawn) == ("partition" in faults)
     assert ("owner_after_acknowledgement" in drawn) == ("crash" in faults)
+
+
+def test_newcomer_joins_a_ring_while_one_member_is_cut_off() -> None:
+    """Then that member and one other are apart from all the rest, longer than a failover."""
+    stage = played("newcomer_beyond_a_cut", clusters=1, members=3)
+    alone, swapped = stage.saboteur.log.cuts
+    assert len(stage.saboteur.peers()) == 4
+    assert alone.until_us == swapped.at_us
+    assert (swapped.until_us or 0) - swapped.at_us > 10 * SECOND_US
+
+
+def test_super_node_of_the_others_comes_without_its_disk_to_the_one_that_was_cut_off() -> None:
+    """A peer has joined the others meanwhile, and is not heard."""
+    stage = played("newcomer_without_its_super_node", clusters=1, members=3)
+    (crash,) = stage.saboteur.log.crashes
+    assert crash.super_node
+    assert crash.wiped
+    assert len(stage.saboteur.log.cuts) == 2
+    assert len(stage.saboteur.peers()) == 4
+
+
+@pytest.mark.parametrize("name", ["candidate_behind", "former_super_node_behind"])
+def test_member_that_is_behind_is_apart_from_all_that_know_more(name: str) -> None:
+    """Two cuts, and nobody crashes."""
+    log = played(name, clusters=1, members=7, window_us=64 * SECOND_US).saboteur.log
+    assert len(log.cuts) == 2
+    assert not log.crashes

@@ -29,6 +29,7 @@ from p2psub import (
     Notification,
     NotTaken,
     Operator,
+    Order,
     P2psubError,
     Peer,
     PeerConfig,
@@ -93,7 +94,7 @@ async def subscribe(peer: Peer) -> None:
         async for batch in quotes.batches():
             assert_type(batch, list[Notification | Gap])
     dear = Filter(((Predicate("price", Operator.GREATER, 10),),))
-    async with peer.subscribe(dear, replay=True, window=16) as everything:
+    async with peer.subscribe(dear, replay=True, window=16, order=Order.PUBLISHER) as everything:
         assert_type(everything, SubscriptionStream)
         assert_type(await everything.wait_verdict(), SubscribeVerdict)
         assert_type(await everything.wait_stable(), SubscribeVerdict)

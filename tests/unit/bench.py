@@ -20,6 +20,7 @@ from p2psub.model.content import (
     Filter,
     Guarantee,
     Operator,
+    Order,
     Predicate,
     Subscription,
     keys_of,
@@ -40,7 +41,8 @@ from p2psub.model.ids import (
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.model.messages.cluster import Heartbeat, IndexTransfer
-from p2psub.model.parcels import Parcel, places_at, to_bitmap
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import places_at, to_bitmap
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.records import Kind, Record
 from p2psub.model.rights import Rights
@@ -120,11 +122,12 @@ def subscription_of(
     cluster: ClusterId = CLUSTER,
     replay: bool = False,
     incarnation: int = 1,
+    order: Order = Order.NONE,
 ) -> Subscription:
     """A subscription record."""
     state = DeclarationState.ACTIVE if is_active else DeclarationState.ENDED
     id_ = SubscriptionId(node_at(subscriber), incarnation, sequence)
-    return Subscription(id_, version, state, cluster, wanted, replay)
+    return Subscription(id_, version, state, cluster, wanted, replay, order)
 
 
 def change_of(record: Subscription, n: int, term: Epoch | None = None, cluster: ClusterId = CLUSTER) -> Change:

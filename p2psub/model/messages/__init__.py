@@ -50,12 +50,16 @@ AnyMessage = (
     | pubsub.CopyRefused
     | pubsub.CopyLost
     | pubsub.Discharged
+    | pubsub.StillOwed
+    | pubsub.GiveBackRequest
+    | pubsub.GivenBack
     | pubsub.MatchRequest
     | pubsub.MatchResponse
     | pubsub.Route
     | pubsub.Routed
     | pubsub.Deliver
     | pubsub.Delivered
+    | pubsub.WindowUpdate
     | pubsub.ParcelToOwner
     | pubsub.ParcelToShard
     | pubsub.ShardRequest

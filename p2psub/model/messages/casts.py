@@ -12,11 +12,12 @@ from typing import ClassVar
 from p2psub.model.changes import Change
 from p2psub.model.content import Age, Guarantee, older
 from p2psub.model.graycode import Prefix, overlaps
-from p2psub.model.ids import CastId, ClusterId
+from p2psub.model.ids import CastId, ClusterId, Process
 from p2psub.model.messages.base import SMALL, Lane, Message
-from p2psub.model.messages.pubsub import OutcomeOf, Want
+from p2psub.model.messages.pubsub import OutcomeOf, StreamAck, Want
 from p2psub.model.outcomes import Missed
-from p2psub.model.parcels import Parcel, from_bitmap, union_of
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import from_bitmap, union_of
 from p2psub.model.places import Entry
 
 
@@ -33,6 +34,7 @@ class EventSummary(Message, frozen=True):
     """Outcomes of one subtree; a subscription without outcome is not named, and its owner tries again."""
 
     outcomes: tuple[OutcomeOf, ...]
+    acks: tuple[StreamAck, ...] = ()
 
 
 Summary = ChangeSummary | EventSummary
@@ -74,13 +76,14 @@ class EventPayload(Message, frozen=True):
     age_us: Age
     targets: tuple[Target, ...]
     missed: tuple[Missed, ...] = ()
+    owner: Process | None = None
 
     @property
     def wants_answer(self) -> bool:
         return self.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
 
     def aged(self, by_us: int) -> EventPayload:
-        return EventPayload(self.parcel, older(self.age_us, by_us), self.targets, self.missed)
+        return EventPayload(self.parcel, older(self.age_us, by_us), self.targets, self.missed, self.owner)
 
     def restrict(self, half: Prefix) -> EventPayload | None:
         """The part for a half; events that no target there wants stay behind, as does an unsound parcel."""
@@ -90,16 +93,18 @@ class EventPayload(Message, frozen=True):
         if not targets:
             return None
         whole = self.parcel.places
-        needed = union_of(from_bitmap(bitmap, whole) for _, _, wants in targets for _, bitmap in wants)
+        needed = union_of(from_bitmap(bitmap, whole) for _, _, wants in targets for _, bitmap, _, _ in wants)
         if not needed or not self.parcel.is_sound():
             return None
-        return EventPayload(self.parcel.part(needed), self.age_us, tuple(targets), self.missed)
+        return EventPayload(self.parcel.part(needed), self.age_us, tuple(targets), self.missed, self.owner)
 
     def has_part_in(self, prefix: Prefix) -> bool:
         return any(overlaps(prefix, target[1]) for target in self.targets)
 
     def merge(self, summaries: Iterable[Summary]) -> EventSummary:
-        return EventSummary(tuple(o for part in summaries if isinstance(part, EventSummary) for o in part.outcomes))
+        parts = [part for part in summaries if isinstance(part, EventSummary)]
+        outcomes = tuple(outcome for part in parts for outcome in part.outcomes)
+        return EventSummary(outcomes, tuple(ack for part in parts for ack in part.acks))
 
     def request(self, id_: CastId, subcube: Prefix, hops: int) -> EventCast:
         return EventCast(id_, subcube, self, hops)

@@ -27,8 +27,10 @@ class Heartbeat(Message, frozen=True):
     directory: bytes
     leaving: bool = False
     """It is about to go gracefully: it gives away what it holds once a table gives its keys to others."""
-    met: tuple[Contact, ...] = ()
-    """The owners by a table of another term, while it obeys that: the new term may not know them all."""
+    met: Table | None = None
+    """The last table that it obeyed, while it obeys none of this term, which may not know all of those members."""
+    met_lately: bool = False
+    """It was told so less than a lease ago: hardly any member can have joined since."""
 
 
 class HeartbeatAck(Message, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 
 from p2psub.model.changes import LOG_BYTES, Vector
 from p2psub.model.content import Age, Declaration, Event, older
-from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
@@ -33,19 +33,31 @@ class Verdict(Message, frozen=True):
     unreached: tuple[ClusterId, ...]
 
 
+class Predecessor(NamedTuple):
+    """The event before those of one topic in a parcel, on the same topic, while no owner has acknowledged it."""
+
+    topic: str
+    parcel: Natural
+    sequence: Natural
+
+
 class Publish(Message, frozen=True):
-    """A publisher to the owner of the topics: a parcel, or what of it is not acknowledged; repeated until it is."""
+    """A publisher to the owner of the topics: a parcel, or what of it is not acknowledged; repeated until it is.
+
+    An owner that does not know the predecessor of a topic takes no event of that topic yet.
+    """
 
     lane: ClassVar[Lane] = Lane.CONTENT
     parcel: Parcel
     age_us: Age
+    after: Annotated[tuple[Predecessor, ...], msgspec.Meta(max_length=BATCH_MAX)] = ()
 
     @property
     def weight(self) -> int:
-        return SMALL + self.parcel.weight
+        return SMALL + self.parcel.weight + sum([24 + len(one.topic) for one in self.after])
 
     def aged(self, by_us: int) -> Publish:
-        return Publish(self.parcel, older(self.age_us, by_us))
+        return Publish(self.parcel, older(self.age_us, by_us), self.after)
 
 
 class Acknowledged(msgspec.Struct, frozen=True, array_like=True):
@@ -77,6 +89,8 @@ class Obligation(msgspec.Struct, frozen=True, array_like=True):
     subscription: SubscriptionId
     cluster: ClusterId
     bitmap: Bitmap = b""
+    is_ordered: bool = False
+    """Whether it gets the events of each publisher in the order in which they were published."""
 
 
 class OwedParcelId(NamedTuple):
@@ -184,6 +198,30 @@ class Discharged(Message, frozen=True):
     discharged: tuple[OwedPlaces, ...]
 
 
+class StillOwed(Message, frozen=True):
+    """A holder has long heard nothing of these events, each parcel with the number of its first event.
+
+    The owner says `CopyStored`, `Discharged`, or `CopyLost` if it knows nothing of them.
+    """
+
+    cluster: ClusterId
+    asked: tuple[tuple[OwedParcelId, Natural, Bitmap], ...]
+
+
+class GiveBackRequest(Message, frozen=True):
+    """An owner asks a member of its table whether it holds anything for the owner's arc; repeated until answered."""
+
+    cluster: ClusterId
+    table: TableVersion
+
+
+class GivenBack(Message, frozen=True):
+    """By this table the sender holds nothing for the receiver's arc that the receiver does not hold, too."""
+
+    cluster: ClusterId
+    table: TableVersion
+
+
 class MatchRequest(Message, frozen=True):
     """The topics' owner asks a wildcard shard's owner for its matches; repeated until answered.
 
@@ -211,6 +249,35 @@ class MatchResponse(Message, frozen=True):
     empty: bool
 
 
+class Want(NamedTuple):
+    """A subscription, the events of a parcel that it gets, and the number of this delivery in its owner's stream.
+
+    The owner waits for nothing up to number `settled` any more. What promises nothing has no number.
+    """
+
+    subscription: SubscriptionId
+    bitmap: Bitmap = b""
+    number: Natural = 0
+    settled: Natural = 0
+
+
+ClusterWants = tuple[ClusterId, tuple[Want, ...]]
+"""What the subscriptions in one cluster get of a parcel."""
+
+
+class StreamAck(msgspec.Struct, frozen=True, array_like=True):
+    """How far a subscription has taken an owner's stream: all up to `contiguous`, and of the numbers after it `beyond`.
+
+    `room` says how many more events its channel takes. Of two the one with the higher serial was said later.
+    """
+
+    subscription: SubscriptionId
+    serial: Natural
+    contiguous: Natural
+    beyond: Bitmap
+    room: Natural
+
+
 class Route(Message, frozen=True):
     """An owner asks its super-node for one multicast to the other clusters."""
 
@@ -218,12 +285,14 @@ class Route(Message, frozen=True):
     attempt: int
     parcel: Parcel
     age_us: Age
-    owed: tuple[Obligation, ...]
+    wants: tuple[ClusterWants, ...]
     missed: tuple[Missed, ...] = ()
+    owner: Process | None = None
+    """Whose streams the numbers are of; none if nothing is promised."""
 
     @property
     def weight(self) -> int:
-        return SMALL * (1 + len(self.owed)) + self.parcel.weight
+        return SMALL * (1 + sum([len(wants) for _, wants in self.wants])) + self.parcel.weight
 
     def aged(self, by_us: int) -> Route:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
@@ -243,10 +312,8 @@ class Routed(Message, frozen=True):
     attempt: int
     parcel: ParcelId
     outcomes: tuple[OutcomeOf, ...]
-
-
-Want = tuple[SubscriptionId, Bitmap]
-"""A subscription, and the events of a parcel that it gets."""
+    owner: Process | None = None
+    acks: tuple[StreamAck, ...] = ()
 
 
 class Deliver(Message, frozen=True):
@@ -260,20 +327,30 @@ class Deliver(Message, frozen=True):
     age_us: Age
     wants: tuple[Want, ...]
     missed: tuple[Missed, ...] = ()
+    owner: Process | None = None
 
     @property
     def weight(self) -> int:
         return SMALL * len(self.wants) + self.parcel.weight
 
     def aged(self, by_us: int) -> Deliver:
-        return Deliver(self.parcel, older(self.age_us, by_us), self.wants, self.missed)
+        return Deliver(self.parcel, older(self.age_us, by_us), self.wants, self.missed, self.owner)
 
 
 class Delivered(Message, frozen=True):
-    """Outcomes at the subscribing peer."""
+    """Outcomes at the subscribing peer, and how far it has taken the owner's streams."""
 
     parcel: ParcelId
     outcomes: tuple[OutcomeOf, ...]
+    owner: Process | None = None
+    acks: tuple[StreamAck, ...] = ()
+
+
+class WindowUpdate(Message, frozen=True):
+    """A subscriber whose channels were full has room again; the owner tries again by itself if it is lost."""
+
+    owner: Process
+    acks: tuple[StreamAck, ...]
 
 
 class ParcelToOwner(Message, frozen=True):

@@ -52,7 +52,14 @@ class PeerProtocol(Protocol):
         ...
 
     def subscribe(
-        self, wanted: str, /, *, params: Mapping[str, Value] | None = None, replay: bool = False, window: int = 1024
+        self,
+        wanted: str,
+        /,
+        *,
+        params: Mapping[str, Value] | None = None,
+        replay: bool = False,
+        window: int = 1024,
+        order: str = "none",
     ) -> AbstractAsyncContextManager[SubscriptionProtocol]:
         """Hold a subscription while the block runs; entered once there is a verdict."""
         ...

@@ -6,7 +6,7 @@ import pytest
 
 from p2psub.model.content import Guarantee
 from p2psub.model.graycode import Prefix
-from p2psub.model.ids import CastId, ClusterId, Contact, SubscriptionId
+from p2psub.model.ids import CastId, ClusterId, Contact, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import (
     Answer,
@@ -18,7 +18,7 @@ from p2psub.model.messages.casts import (
     EventSummary,
 )
 from p2psub.model.messages.cube import SplitRequest
-from p2psub.model.messages.pubsub import OutcomeOf
+from p2psub.model.messages.pubsub import OutcomeOf, StreamAck, Want
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import Parcel
 from p2psub.model.places import Entry
@@ -231,15 +231,18 @@ def test_deposed_super_node_sends_its_parents_elsewhere() -> None:
     assert sent(bench.step) == []
 
 
+OWNER = Process(at(32), 5)
+
+
 def multicast(*targets: str, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) -> EventPayload:
     """An event for one subscription in each target cluster."""
     parcel = parcel_of(event_of("x", guarantee=guarantee))
     ids = [subscription_of(on_topic("x"), int("1" + t, 2)).id for t in targets]
-    wanted = [(cluster_at(t), Prefix(t), ((id_, b""),)) for t, id_ in zip(targets, ids, strict=True)]
+    wanted = [(cluster_at(t), Prefix(t), (Want(id_),)) for t, id_ in zip(targets, ids, strict=True)]
     return EventPayload(parcel, Micros(0), tuple(wanted))
 
 
-def _subscription(said: OutcomeOf) -> SubscriptionId:
+def _subscription(said: OutcomeOf | StreamAck) -> SubscriptionId:
     return said.subscription
 
 
@@ -257,12 +260,15 @@ def test_multicast_enters_only_halves_that_hold_a_target() -> None:
 
 
 def test_multicast_gathers_every_outcome() -> None:
-    """What each subtree says of its subscriptions comes together at the root."""
+    """What each subtree says of its subscriptions, and of the owner's streams, comes together at the root."""
     bench = Bench("00")
     payload = multicast("00", "01", "11")
     cast = bench.start(payload)
     said = {
-        prefix: EventSummary((OutcomeOf(wants[0][0], Outcome.DELIVERED, b""),)) for _, prefix, wants in payload.targets
+        prefix: EventSummary(
+            (OutcomeOf(want.subscription, Outcome.DELIVERED, b""),), (StreamAck(want.subscription, 1, 1, b"", 9),)
+        )
+        for _, prefix, (want,) in payload.targets
     }
     bench.casts.answer_locally(cast, said[Prefix("00")])
     for half, target in (("1", "11"), ("01", "01")):
@@ -272,6 +278,8 @@ def test_multicast_gathers_every_outcome() -> None:
     assert is_whole
     told = [outcome for part in said.values() for outcome in part.outcomes]
     assert sorted(summary.outcomes, key=_subscription) == sorted(told, key=_subscription)
+    acks = [ack for part in said.values() for ack in part.acks]
+    assert sorted(summary.acks, key=_subscription) == sorted(acks, key=_subscription)
 
 
 def test_at_most_once_waits_for_nobody() -> None:
@@ -321,15 +329,15 @@ def test_event_is_cut_down_to_the_targets_of_a_half() -> None:
 
 
 def test_half_gets_only_the_events_that_a_target_there_wants() -> None:
-    """The rest of the parcel stays behind; what travels names the same places as before."""
+    """The rest of the parcel stays behind; what travels names the same places, numbers and owner as before."""
     parcel = parcel_of(*(event_of("x", n) for n in range(1, 6)))
     low, high = (subscription_of(on_topic("x"), n).id for n in (1, 2))
-    near = (cluster_at("0"), Prefix("0"), ((low, bits(0, 1)),))
-    far = (cluster_at("1"), Prefix("1"), ((high, bits(1, 4)),))
-    payload = EventPayload(parcel, Micros(7), (near, far))
-    assert payload.restrict(Prefix("1")) == EventPayload(parcel.part(0b10010), Micros(7), (far,))
+    near = (cluster_at("0"), Prefix("0"), (Want(low, bits(0, 1), 3, 2),))
+    far = (cluster_at("1"), Prefix("1"), (Want(high, bits(1, 4), 5, 4),))
+    payload = EventPayload(parcel, Micros(7), (near, far), (), OWNER)
+    assert payload.restrict(Prefix("1")) == EventPayload(parcel.part(0b10010), Micros(7), (far,), (), OWNER)
     assert payload.restrict(Prefix("")) is payload
-    nothing = (cluster_at("1"), Prefix("1"), ((high, bits(9)),))
+    nothing = (cluster_at("1"), Prefix("1"), (Want(high, bits(9)),))
     assert EventPayload(parcel, Micros(7), (near, nothing)).restrict(Prefix("1")) is None, "no such place"
 
 
@@ -337,8 +345,8 @@ def test_half_gets_only_the_events_that_a_target_there_wants() -> None:
 def test_no_half_gets_a_part_of_an_unsound_parcel(parcel: Parcel) -> None:
     """A super-node that lies takes no other down: there is no telling which events its places name."""
     one, other = (subscription_of(on_topic("x"), n).id for n in (1, 2))
-    near = (cluster_at("0"), Prefix("0"), ((one, bits(0)),))
-    far = (cluster_at("1"), Prefix("1"), ((other, bits(1)),))
+    near = (cluster_at("0"), Prefix("0"), (Want(one, bits(0)),))
+    far = (cluster_at("1"), Prefix("1"), (Want(other, bits(1)),))
     assert EventPayload(parcel, Micros(7), (near, far)).restrict(Prefix("1")) is None
 
 

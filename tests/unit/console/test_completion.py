@@ -25,7 +25,7 @@ def offered(session: ConsoleSession, text: str) -> list[str]:
         ("publish ", ["publish news", "publish weather/today"]),
         ("publish we", ["publish weather/today"]),
         ("publish news n=", []),
-        ("subscribe ", ["subscribe --replay ", "subscribe topic = '"]),
+        ("subscribe ", ["subscribe --ordered ", "subscribe --replay ", "subscribe topic = '"]),
         ("subscribe price > 1 AND topic = 'w", ["subscribe price > 1 AND topic = 'weather/today"]),
         ("unsubscribe ", ["unsubscribe 1", "unsubscribe all"]),
         ("watch o", ["watch off", "watch on"]),

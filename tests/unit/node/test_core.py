@@ -75,6 +75,7 @@ class Machine:
         self.now = 0
         self.timer: int | None = None
         self.disk: dict[str, dict[tuple[object, ...], object]] = {}
+        self.bodies: dict[int, object] = {}
         self.effects: list[Effect] = []
         self.step()
 
@@ -87,7 +88,10 @@ class Machine:
                 self.timer = effect.at
             elif isinstance(effect, Persist):
                 self._write(effect.writes)
+                self.bodies |= {pack.number: pack.body for pack in effect.packs}
                 made = [*made, *self.step(Stored(effect.number))]
+            elif isinstance(effect, ReadPacks) and all(pack in self.bodies for pack in effect.packs):
+                made = [*made, *self.step(PacksRead(effect.number, [(n, self.bodies[n]) for n in effect.packs]))]
         return made
 
     def _write(self, writes: list[Write]) -> None:

@@ -13,7 +13,7 @@ TABLE = table_of(10, 20, 30)
 def back(table: Table | None = TABLE, ticks: int = 6) -> ColdStart:
     """The node at 10, some ticks after it came back."""
     cold_start = ColdStart(step_at(10))
-    cold_start.table = table
+    cold_start.recover(table)
     for _ in range(ticks):
         cold_start._step.tick += 1
     return cold_start

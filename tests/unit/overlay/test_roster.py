@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import msgspec
 
+from p2psub.model.places import Table
+from p2psub.overlay.census import Census
 from p2psub.overlay.roster import Roster
-from tests.unit.bench import CONFIG, at, node_at, report_of, step_at
+from tests.unit.bench import CONFIG, at, epoch, node_at, report_of, step_at, table_of
 
 
 def roster_of(*places: int, scores: dict[int, float] | None = None) -> Roster:
     """A roster of the node at 100 whose members have reported, ranked once."""
-    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies)
+    roster = roster_knowing()
     for place in places:
         roster.note(*report_of(place, score=(scores or {}).get(place, 1.0)))
     rank(roster)
     return roster
+
+
+def roster_knowing(*places: int, met: Table | None = None) -> Roster:
+    """The roster of the node at 100 as its term begins."""
+    step = step_at(100)
+    census = Census(step, CONFIG.cluster, epoch(2, 100), [at(place) for place in places], met)
+    return Roster(step, CONFIG.cluster, CONFIG.pubsub.copies, census)
 
 
 def rank(roster: Roster) -> None:
@@ -26,7 +35,7 @@ def rank(roster: Roster) -> None:
 
 def test_member_is_new_when_it_first_reports_and_in_every_new_incarnation() -> None:
     """Only then must what it had be forgotten."""
-    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies)
+    roster = roster_knowing()
     incarnations = (1, 1, 2, 2)
     assert [roster.note(*report_of(5, incarnation=n)) for n in incarnations] == [True, False, True, False]
 
@@ -104,7 +113,7 @@ def test_members_count_as_seen_for_a_while_and_not_for_ever() -> None:
 
 def test_new_term_counts_those_it_knew_of_as_seen() -> None:
     """They may be on the other side of a cut; nobody is a member before it reports."""
-    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(1), at(2), at(3), at(100)])
+    roster = roster_knowing(1, 2, 3, 100)
     assert roster.seen == 4
     assert roster.owners() == [at(100)]
 
@@ -134,7 +143,7 @@ def test_member_that_left_is_not_counted_on() -> None:
 
 def test_super_node_that_hears_none_of_its_members_knows_it() -> None:
     """Not while they may not have heard of its term yet, and not if there is nobody to hear."""
-    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)])
+    roster = roster_knowing(20, 100)
     heard = []
     for _ in range(10):
         roster._step.tick += 1
@@ -187,7 +196,7 @@ def test_leavers_are_the_last_candidates() -> None:
 
 def test_member_that_was_known_from_the_beginning_takes_its_count_with_it() -> None:
     """A newcomer was not among those that a new super-node must assume."""
-    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)], seen_min=4)
+    roster = roster_knowing(20, 100, met=table_of(20, 100, seen=4))
     roster.note(*report_of(30))
     roster.dismiss(node_at(30))
     assert roster.seen == 4
@@ -197,8 +206,8 @@ def test_member_that_was_known_from_the_beginning_takes_its_count_with_it() -> N
 
 def test_super_node_is_the_last_when_nobody_else_is_seen_or_heard() -> None:
     """Not while members may not have heard of its term yet."""
-    assert Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(100)]).is_last
-    roster = Roster(step_at(100), CONFIG.cluster, CONFIG.pubsub.copies, [at(20), at(100)])
+    assert roster_knowing(100).is_last
+    roster = roster_knowing(20, 100)
     early = roster.is_last
     roster._step.tick += 9
     late = roster.is_last
@@ -210,6 +219,6 @@ def test_members_that_others_met_in_the_term_before_count_as_seen() -> None:
     """One that joined beyond a cut may still be there, though the new super-node never heard of it."""
     roster = roster_of(20)
     contact, heartbeat = report_of(30)
-    roster.note(contact, msgspec.structs.replace(heartbeat, met=(at(30), at(40))))
+    roster.note(contact, msgspec.structs.replace(heartbeat, met=table_of(30, 40)))
     assert roster.seen == 4
     assert roster.owners() == [at(20), at(30), at(100)]

@@ -14,7 +14,7 @@ from p2psub.model.messages.pubsub import (
     OwedParcelId,
     StoreCopy,
 )
-from p2psub.model.parcels import to_bitmap
+from p2psub.model.place_sets import to_bitmap
 from p2psub.model.places import Table
 from p2psub.model.records import Kind
 from p2psub.node.cores import Cores

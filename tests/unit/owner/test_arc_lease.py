@@ -71,6 +71,18 @@ def test_giving_up_ends_the_lease_at_once() -> None:
     assert arc_lease.serves(MINE)
 
 
+def test_word_of_the_members_is_fresh_for_a_lease_also_without_one() -> None:
+    """A member that changes sides serves nothing, but what the term before told it is true."""
+    arc_lease = arc_lease_of(table_of(32, 64))
+    arc_lease.give_up()
+    fresh = []
+    for now in (LEASE_US - 1, LEASE_US):
+        arc_lease._step.now = Micros(now)
+        fresh.append(arc_lease.is_fresh)
+    assert fresh == [True, False]
+    assert not arc_lease_of(None).is_fresh
+
+
 @pytest.mark.parametrize(
     ("members", "seen", "required"),
     [(1, 1, 1), (2, 2, 2), (1, 2, 2), (1, 3, 3), (2, 3, 2), (2, 4, 3), (5, 5, 3), (2, 9, 3)],

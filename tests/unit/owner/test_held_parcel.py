@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledged, Obligation, OwedParcel
-from p2psub.model.parcels import bitmap_within, places_in, to_bitmap
+from p2psub.model.place_sets import bitmap_within, places_in, to_bitmap
 from p2psub.owner.held_parcel import HeldPack, HeldParcel, head_of
 from tests.unit.bench import at, event_of, node_at, on_topic, parcel_of, subscription_of, table_of
 
@@ -24,7 +24,8 @@ VERSION = table_of(1).version
 def held_parcels(draw: st.DrawFn) -> HeldParcel:
     """Some events, owed to some subscriptions, stated by some members."""
     places, wants = draw(SOME), draw(st.lists(SOME, max_size=3))
-    owed = [Obligation(id_, CLUSTER, to_bitmap(want)) for id_, want in zip(SUBSCRIPTIONS, wants, strict=False)]
+    named, is_ordered = zip(SUBSCRIPTIONS, wants, strict=False), draw(st.booleans())
+    owed = [Obligation(id_, CLUSTER, to_bitmap(want), is_ordered) for id_, want in named]
     low = draw(SOME)
     matched = ((3, bitmap_within(low, WHOLE)), *(((1, to_bitmap(WHOLE & ~low)),) if low != WHOLE else ()))
     owed_parcel = OwedParcel(b"", PARCEL, Micros(0), tuple(owed), matched, (), at(9))
@@ -39,7 +40,7 @@ def shown(held: HeldParcel) -> dict[int, tuple[object, ...]]:
     """For each event that is held: to whom it is owed, its matches, who states it, whether its publisher waits."""
     return {
         place: (
-            sorted(id_ for id_, (_, owed) in held.owed.items() if owed >> place & 1),
+            sorted((id_, id_ in held.ordered) for id_, (_, owed) in held.owed.items() if owed >> place & 1),
             [n for n, of_n in held.matched if of_n >> place & 1],
             sorted(node for node, (_, stated) in held.held_by.items() if stated >> place & 1),
             held.asked_places >> place & 1,
@@ -66,13 +67,14 @@ def test_cut_pieces_are_together_what_there_was(held: HeldParcel, cut: int) -> N
 
 @given(held_parcels(), SOME)
 def test_what_is_told_of_a_piece_is_what_its_receiver_holds(held: HeldParcel, ended: int) -> None:
-    """Still owed, with its matches: as if it had held it all along."""
+    """Still owed, with its matches, in the order that was asked for: as if it had held it all along."""
     for id_ in list(held.owed):
         held.settle(id_, ended)
     told = held.as_owed(PARCEL, Micros(5))
     there = HeldParcel(head_of(told, 0), told.parcel.places, HeldPack(1, 0), Micros(0), 0)
     assert (there.owed, there.places) == (held.owed, held.places)
     assert there.matched == held.matched
+    assert set(there.ordered) == set(held.ordered) & set(held.owed)
     assert list(there.acknowledged(WHOLE)) == [Acknowledged(to_bitmap(of_n), 0, n) for n, of_n in held.matched]
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from p2psub.model.changes import LogId
+from p2psub.model.content import Order, Subscription
+from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
 from p2psub.model.parcels import Parcel, ParcelId
@@ -17,6 +21,7 @@ from tests.unit.bench import (
     change_of,
     epoch,
     event_of,
+    give_index,
     member_at,
     on_topic,
     parcel_of,
@@ -24,7 +29,9 @@ from tests.unit.bench import (
     sent,
     sent_of,
     subscription_of,
+    table_of,
     tick,
+    topic_in,
     wildcard_in_shard,
 )
 
@@ -40,8 +47,8 @@ PINNED = subscription_of(on_topic(TOPIC), 50)
 class Asking:
     """The owner of a topic, and the events whose matches are all in."""
 
-    def __init__(self) -> None:
-        self.cores = member_at(OWNER, TABLE, [change_of(PINNED, 1)])
+    def __init__(self, *more: Subscription) -> None:
+        self.cores = member_at(OWNER, TABLE, [change_of(record, n) for n, record in enumerate((PINNED, *more), 1)])
         self.cores.arc_lease.renew(self.cores.step.now, ((STREAM, 4), (OTHER, 2)))
         self.step = self.cores.step
         self.done: list[Gathering] = []
@@ -49,16 +56,15 @@ class Asking:
         self.numbers: dict[ParcelId, int] = {}
         """How the shards were asked for each parcel."""
 
-    def gather(self, parcel: Parcel) -> list[int]:
+    def gather(self, parcel: Parcel, publisher: Contact = PUBLISHER) -> list[int]:
         """Start, and say which shards were asked."""
-        self.note(self.core.gather(parcel, Micros(0), PUBLISHER))
+        self.note(self.core.gather(parcel, Micros(0), publisher))
         self.numbers.update((parcel.id, ask.number) for _, ask in self.step.sends if isinstance(ask, MatchRequest))
         return self.asked()
 
-    def note(self, gathering: Gathering | None) -> None:
+    def note(self, matched: list[Gathering]) -> None:
         """Remember what is matched."""
-        if gathering is not None:
-            self.done.append(gathering)
+        self.done += matched
 
     def tick(self) -> None:
         """Half a heartbeat, as the owner has it."""
@@ -107,7 +113,7 @@ def test_matches_come_back_to_the_places_of_the_events() -> None:
 
 
 def test_two_parts_of_one_parcel_are_gathered_apart() -> None:
-    """Each is matched when its own shards have answered; the other is still under way."""
+    """Each has its own shards to answer; the later is matched no sooner than the earlier, which came before it."""
     asking, whole = Asking(), parcel_of(*(event_of(TOPIC, n) for n in (1, 2, 3)))
     first, rest = whole.part(0b001), whole.part(0b110)
     asking.gather(first)
@@ -116,11 +122,51 @@ def test_two_parts_of_one_parcel_are_gathered_apart() -> None:
     assert asking.core.places_of(whole.id) == 0b111
     for shard in (0, 1):
         asking.say(rest, shard)
-    assert [gathering.parcel for gathering in asking.done] == [rest]
-    assert asking.core.places_of(whole.id) == 0b001
+    assert asking.done == []
+    assert asking.core.places_of(whole.id) == 0b111
     for shard in (0, 1):
-        asking.core.on_match_response(at(SHARDS), MatchResponse(CLUSTER, shard, number, (), (), False))
+        asking.note(asking.core.on_match_response(at(SHARDS), MatchResponse(CLUSTER, shard, number, (), (), False)))
+    assert [gathering.parcel for gathering in asking.done] == [first, rest]
     assert asking.core.places_of(whole.id) == 0
+
+
+def test_events_of_a_publisher_are_matched_in_the_order_in_which_they_came() -> None:
+    """An answer that is late holds up what came after, and only that; the first that is missing lets all go."""
+    asking = Asking()
+    parcels = [parcel_of(event_of(TOPIC, n)) for n in (1, 2, 3)]
+    for parcel in parcels:
+        asking.gather(parcel)
+    for parcel in (parcels[2], parcels[0]):
+        for shard in (0, 1):
+            asking.say(parcel, shard)
+    assert [gathering.parcel for gathering in asking.done] == [parcels[0]]
+    assert [asking.core.has(parcel.first) for parcel in parcels] == [False, True, True]
+    for shard in (0, 1):
+        asking.say(parcels[1], shard)
+    assert [gathering.parcel for gathering in asking.done] == parcels
+
+
+def test_publishers_do_not_hold_each_other_up() -> None:
+    """The order is that of each publisher; another's events go on when their own answers are in."""
+    asking, slow, quick = Asking(), parcel_of(event_of(TOPIC, 1)), parcel_of(event_of(TOPIC, 1, publisher=10))
+    asking.gather(slow)
+    asking.gather(quick, at(10))
+    for shard in (0, 1):
+        asking.say(quick, shard)
+    assert [gathering.parcel for gathering in asking.done] == [quick]
+
+
+def test_repeated_question_lets_go_what_waited_behind_it() -> None:
+    """The shard has become ours meanwhile: it is answered here, and the later events follow in their order."""
+    asking, parcels = Asking(), [parcel_of(event_of(TOPIC, n)) for n in (1, 2)]
+    for parcel in parcels:
+        asking.gather(parcel)
+    for shard in (0, 1):
+        asking.say(parcels[1], shard)
+    asking.say(parcels[0], 0)
+    give_index(asking.cores, table_of(OWNER, n=2))
+    tick(asking.step, asking.tick, 2)
+    assert [gathering.parcel for gathering in asking.done] == parcels
 
 
 def test_shard_is_asked_without_bodies() -> None:
@@ -186,6 +232,18 @@ def test_event_is_given_up_when_the_key_is_no_longer_ours() -> None:
     assert asking.done == []
 
 
+def test_what_came_after_a_given_up_event_is_given_up_with_it() -> None:
+    """One key is lost, the other is still ours: stored here, the later event would be ahead of the earlier."""
+    cores = member_at(128, table_of(64, 128, 160))
+    core, gone, ours = cores.owner.matchmaker, topic_in(64, 96), topic_in(96, 128)
+    events = [event_of(ours, 1), event_of(gone, 2), event_of(ours, 3), event_of(ours, 1, publisher=10)]
+    for event in events:
+        assert core.gather(parcel_of(event), Micros(0), at(event.id.node[0])) == [], "shards were asked"
+    give_index(cores, table_of(64, 96, 128, 160, n=2))
+    core.tick()
+    assert [core.has(event.id) for event in events] == [True, False, False, True]
+
+
 def shard_owner() -> Cores:
     """The owner of both shards, with a wildcard subscription in the first."""
     cores = member_at(SHARDS, TABLE, [change_of(wildcard_in_shard(0), 1)])
@@ -203,6 +261,22 @@ def test_shard_answers_with_its_matches_or_that_it_is_empty() -> None:
         (at(OWNER), MatchResponse(CLUSTER, 0, 7, matches, ((STREAM, 1),), False)),
         (at(OWNER), MatchResponse(CLUSTER, 1, 7, (), ((STREAM, 1),), True)),
     ]
+
+
+def test_order_that_a_subscription_asked_for_comes_with_its_match() -> None:
+    """From our own index, and from a shard's, which says so with the match."""
+    wild = msgspec.structs.replace(wildcard_in_shard(0), order=Order.PUBLISHER)
+    cores = member_at(SHARDS, TABLE, [change_of(wild, 1)])
+    cores.owner.matchmaker.on_match_request(at(OWNER), MatchRequest(CLUSTER, 0, 7, (event_of(TOPIC),)))
+    ((_, said),) = sent_of(cores.step, MatchResponse)
+    assert said.matches == (Obligation(wild.id, CLUSTER, b"", True),)
+    asking, parcel = Asking(subscription_of(on_topic(TOPIC), 52, order=Order.PUBLISHER)), parcel_of(event_of(TOPIC))
+    asking.gather(parcel)
+    asking.say(parcel, 0, *said.matches)
+    asking.say(parcel, 1, Obligation(subscription_of(on_topic(TOPIC), 53).id, CLUSTER))
+    (gathering,) = asking.done
+    assert set(gathering.ordered) == {wild.id, subscription_of(on_topic(TOPIC), 52).id}
+    assert len(gathering.matches) == 4
 
 
 def test_shard_that_matches_nothing_is_not_called_empty() -> None:

@@ -15,7 +15,7 @@ from p2psub.model.messages.pubsub import (
     Route,
     StoreCopy,
 )
-from p2psub.model.parcels import places_in
+from p2psub.model.place_sets import places_in
 from p2psub.model.reasons import Reason
 from p2psub.node.cores import Cores
 from tests.unit.bench import (

@@ -9,9 +9,15 @@ from p2psub.model.digests import digest_of_matches
 from p2psub.model.effects import Pack, Persist
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import (
+    CopyLost,
+    CopyStored,
     Discharged,
+    OwedParcel,
+    OwedParcelId,
+    StillOwed,
     StoreCopy,
 )
+from p2psub.model.place_sets import to_bitmap
 from p2psub.model.records import Kind
 from p2psub.owner.held_parcel import head_of
 from tests.unit.bench import (
@@ -230,13 +236,38 @@ def test_owner_that_hears_of_a_discharge_tells_the_other_holders() -> None:
 
 
 def test_stale_replica_asks_its_owner() -> None:
-    """A discharge may be lost: a replica that heard nothing for long shows its copy to the owner, once in a while."""
+    """A discharge may be lost: a replica that heard nothing for long asks the owner, without the events."""
     owed_parcel = owed_parcel_of()
     cores = holding(64, owed_parcel)
     tick(cores.step, cores.owner.owed_parcels.tick, 59)
-    assert sent_of(cores.step, StoreCopy) == []
+    assert sent_of(cores.step, StillOwed) == []
     tick(cores.step, cores.owner.owed_parcels.tick, 2)
-    assert [to for to, _ in sent_of(cores.step, StoreCopy)] == [at(32)]
+    assert sent(cores.step) == [(at(32), StillOwed(CLUSTER, (question_of(owed_parcel),)))]
+
+
+def question_of(owed_parcel: OwedParcel) -> tuple[OwedParcelId, int, bytes]:
+    """As a replica asks for it."""
+    parcel = owed_parcel.parcel
+    return owed_parcel.id, parcel.first.sequence, to_bitmap(parcel.places)
+
+
+def test_owner_says_what_it_holds_has_discharged_and_does_not_know() -> None:
+    """Then the replica keeps it, lets it go, or gives it back."""
+    held, unknown = owed_parcel_of(), owed_parcel_of(2)
+    cores = holding(32, held)
+    sent(cores.step)
+    ask = cores.owner.inquiries.on_still_owed
+    ask(at(64), StillOwed(CLUSTER, (question_of(held), question_of(unknown))))
+    assert sent(cores.step) == [
+        (at(64), CopyStored(CLUSTER, (places_of(held),), TABLE.version)),
+        (at(64), CopyLost(CLUSTER, (places_of(unknown),))),
+    ]
+    for piece in list(cores.owner.owed_parcels.log):
+        cores.owner.owed_parcels.discharge(piece)
+    ask(at(64), StillOwed(CLUSTER, (question_of(held),)))
+    assert sent(cores.step) == [(at(64), Discharged(CLUSTER, (places_of(held),)))]
+    ask(at(64), StillOwed(ELSEWHERE, (question_of(held),)))
+    assert sent(cores.step) == []
 
 
 def test_restarted_holder_still_holds_what_was_durable() -> None:
@@ -307,3 +338,14 @@ def test_many_discharges_are_told_in_several_messages() -> None:
         cores.owner.owed_parcels.discharge(held)
     tick(cores.step, cores.owner.owed_parcels.tick, 2)
     assert [len(told.discharged) for _, told in sent_of(cores.step, Discharged)] == [4_096, 904]
+
+
+def test_copy_that_is_stated_twice_in_one_message_is_discharged_once() -> None:
+    """A holder that has two pieces of what we hold in one names them both."""
+    owed_parcel = msgspec.structs.replace(owed_parcel_of(), owed=())
+    cores = holding(32, owed_parcel)
+    twice = CopyStored(CLUSTER, (places_of(owed_parcel),) * 2, TABLE.version)
+    for place in (64, 96):
+        cores.owner.on_copy_stored(at(place), twice)
+    assert list(cores.owner.owed_parcels.log) == []
+    assert len(records_of(cores.step, Kind.DISCHARGE)) == 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from p2psub.model.content import Guarantee
+from p2psub.model.content import Guarantee, Order
+from p2psub.model.ids import Process
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.pubsub import (
     Acknowledge,
@@ -13,12 +14,12 @@ from p2psub.model.messages.pubsub import (
     MatchRequest,
     MatchResponse,
     NotOwner,
-    Obligation,
     OutcomeOf,
     Publish,
     Route,
     Routed,
     StoreCopy,
+    Want,
 )
 from p2psub.model.outcomes import Outcome
 from p2psub.model.reasons import Reason
@@ -52,6 +53,7 @@ from tests.unit.owner.owners import (
     ELSEWHERE,
     HERE,
     ONE,
+    PROCESS,
     PUBLISHER,
     TABLE,
     THERE,
@@ -62,9 +64,11 @@ from tests.unit.owner.owners import (
     outcomes,
     owner,
     paid,
+    pay,
     publish,
     refused,
     stored,
+    wants_sent,
 )
 
 
@@ -142,10 +146,10 @@ def test_repeated_publish_is_stored_once_and_acknowledged_again() -> None:
 def test_own_cluster_is_served_straight_and_all_others_by_one_route() -> None:
     """Hyper 3.1.2: same cluster, back to the subscriber; other clusters, through the super-node, once."""
     cores, parcel = stored(HERE, THERE, ALSO_THERE)
-    routed = (Obligation(THERE.id, ELSEWHERE), Obligation(ALSO_THERE.id, ELSEWHERE))
+    routed = (Want(THERE.id, b"", 1, 0), Want(ALSO_THERE.id, b"", 1, 0))
     assert sent(cores.step)[-2:] == [
-        (at(96), Deliver(parcel, Micros(0), ((HERE.id, b""),))),
-        (at(1), Route(1, parcel, Micros(0), routed)),
+        (at(96), Deliver(parcel, Micros(0), (Want(HERE.id, b"", 1, 0),), (), PROCESS)),
+        (at(1), Route(1, parcel, Micros(0), ((ELSEWHERE, routed),), (), PROCESS)),
     ]
 
 
@@ -185,7 +189,7 @@ def test_peer_cannot_settle_the_debt_to_another(outcome: Outcome) -> None:
 
 
 def test_deferred_is_no_outcome_and_is_tried_again_soon() -> None:
-    """A full channel: the event is still owed, and offered again after the short patience."""
+    """A full channel: the event is still owed, and offered again, under its number, after the short patience."""
     cores, parcel = stored(HERE)
     end(cores, parcel, HERE, Outcome.DEFERRED)
     assert outcomes(cores) == []
@@ -193,7 +197,7 @@ def test_deferred_is_no_outcome_and_is_tried_again_soon() -> None:
     tick(cores.step, cores.owner.tick, CONFIG.pubsub.retry_ticks - 1)
     assert paid(cores) == []
     tick(cores.step, cores.owner.tick)
-    assert [to for to, _ in paid(cores)] == [at(1)]
+    assert wants_sent(cores) == [(96, Want(HERE.id, b"", 1, 0))]
 
 
 def test_unpaid_debts_are_paid_again_and_only_they() -> None:
@@ -203,7 +207,7 @@ def test_unpaid_debts_are_paid_again_and_only_they() -> None:
     sent(cores.step)
     tick(cores.step, cores.owner.tick, CONFIG.pubsub.redeliver_ticks)
     age = Micros(CONFIG.pubsub.redeliver_ticks * CONFIG.tick_us)
-    assert paid(cores) == [(at(1), Route(2, parcel, age, (Obligation(HERE.id, CLUSTER),)))]
+    assert paid(cores) == [(at(1), Route(2, parcel, age, ((CLUSTER, (Want(HERE.id, b"", 1, 0),)),), (), PROCESS))]
 
 
 def test_what_is_older_than_the_horizon_ends_unreachable() -> None:
@@ -239,7 +243,8 @@ def test_new_owner_pays_once_enough_members_hold_the_owed_parcel_again() -> None
     # No acknowledgement: nobody asked this owner.
     ((to, route),) = sent(new_owner.step)
     assert isinstance(route, Route)
-    assert (to, route.owed) == (at(1), (Obligation(THERE.id, ELSEWHERE),))
+    assert (to, route.wants) == (at(1), ((ELSEWHERE, (Want(THERE.id, b"", 1, 0),)),))
+    assert route.owner == Process(at(64), 1)
 
 
 def test_what_promises_nothing_is_not_promised() -> None:
@@ -268,11 +273,26 @@ def test_replayed_event_is_owed_to_the_new_subscription_once() -> None:
         0,
     )
     make_durable(cores.step)
-    assert sent(cores.step) == [(at(96), Deliver(parcel, Micros(0), ((late.id, b""),)))]
+    assert sent(cores.step) == [(at(96), Deliver(parcel, Micros(0), (Want(late.id, b"", 1, 0),), (), PROCESS))]
     end(cores, parcel, late)
     assert cores.owner.replay(late) == 1
     make_durable(cores.step)
     assert sent(cores.step) == []
+
+
+def test_replay_keeps_the_order_of_publishers() -> None:
+    """Events are retained as they are discharged: here the second one was first."""
+    parcels = [parcel_of(event_of(TOPIC, n, retain_us=60 * SECOND_US)) for n in (1, 2)]
+    cores = owner(HERE, table=ALONE)
+    pay(cores, *parcels, table=ALONE)
+    for parcel in reversed(parcels):
+        end(cores, parcel, HERE)
+    forget(cores.step)
+    late = subscription_of(on_topic(TOPIC), 5, subscriber=96, replay=True, order=Order.PUBLISHER)
+    assert cores.owner.replay(late) == 2
+    make_durable(cores.step)
+    delivers = [message for _, message in sent(cores.step) if isinstance(message, Deliver)]
+    assert [(deliver.parcel.first.sequence, deliver.wants[0].number) for deliver in delivers] == [(1, 3), (2, 4)]
 
 
 def test_store_record_names_what_the_event_was_matched_against() -> None:

@@ -19,12 +19,13 @@ from p2psub.model.messages.pubsub import (
     MatchRequest,
     MatchResponse,
     NotOwner,
-    Obligation,
     OutcomeOf,
     Publish,
     Route,
     Routed,
     StoreCopy,
+    StreamAck,
+    Want,
 )
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import Parcel
@@ -55,6 +56,7 @@ from tests.unit.owner.owners import (
     ALSO_THERE,
     ELSEWHERE,
     HERE,
+    PROCESS,
     PUBLISHER,
     TABLE,
     THERE,
@@ -98,7 +100,9 @@ def runs(records: list[Record]) -> list[tuple[EventId | None, int | None]]:
 def end(cores: Cores, *ends: tuple[Outcome, bytes]) -> None:
     """The subscriber says how events of the parcel ended."""
     said = tuple(OutcomeOf(HERE.id, outcome, places) for outcome, places in ends)
-    cores.owner.on_delivered(at(96), Delivered(FOUR.id, said))
+    is_full = any(outcome is Outcome.DEFERRED for outcome, _ in ends)
+    acks = (StreamAck(HERE.id, 1, 0, b"", 0),) if is_full else ()
+    cores.owner.on_delivered(at(96), Delivered(FOUR.id, said, PROCESS, acks))
 
 
 # Taking
@@ -201,11 +205,12 @@ def test_replay_owes_the_retained_events_that_match_and_retains_them_once() -> N
     publish(cores, parcel)
     make_durable(cores.step)
     forget(cores.step)
-    for sequence in (5, 6, 7):
-        late = subscription_of(up_to(2), sequence, subscriber=96, replay=True)
+    for number in (1, 2, 3):
+        late = subscription_of(up_to(2), 4 + number, subscriber=96, replay=True)
         assert cores.owner.replay(late) == 2
         make_durable(cores.step)
-        assert sent_of(cores.step, Deliver) == [(at(96), Deliver(parcel.part(0b011), Micros(0), ((late.id, b""),)))]
+        deliver = Deliver(parcel.part(0b011), Micros(0), (Want(late.id, b"", number, number - 1),), (), PROCESS)
+        assert sent_of(cores.step, Deliver) == [(at(96), deliver)]
         done = OutcomeOf(late.id, Outcome.DELIVERED, b"")
         cores.owner.on_delivered(at(96), Delivered(parcel.id, (done,)))
     assert cores.owner.owed_parcels.log.count == 0
@@ -289,15 +294,16 @@ def test_copies_count_when_they_are_of_every_event() -> None:
 def test_each_subscription_gets_its_own_events_of_a_parcel() -> None:
     """A peer one message with what any of its subscriptions wants; other clusters one multicast."""
     cores, _ = stored(HERE, FIRST_TWO, THERE, parcel=FOUR)
-    wants = ((HERE.id, b""), (FIRST_TWO.id, bits(0, 1)))
+    wants = (Want(HERE.id, b"", 1, 0), Want(FIRST_TWO.id, bits(0, 1), 1, 0))
+    there = ((ELSEWHERE, (Want(THERE.id, b"", 1, 0),)),)
     assert paid(cores)[1:] == [
-        (at(96), Deliver(FOUR, Micros(0), wants)),
-        (at(1), Route(1, FOUR, Micros(0), (Obligation(THERE.id, ELSEWHERE),))),
+        (at(96), Deliver(FOUR, Micros(0), wants, (), PROCESS)),
+        (at(1), Route(1, FOUR, Micros(0), there, (), PROCESS)),
     ]
 
 
 def test_deferred_events_are_paid_again_and_only_those() -> None:
-    """What was delivered has its outcome; the rest is offered again after the short patience."""
+    """What was delivered has its outcome; of the rest one event is offered again after the short patience."""
     cores, _ = stored(HERE, parcel=FOUR)
     forget(cores.step)
     end(cores, (Outcome.DELIVERED, bits(0, 1)), (Outcome.DEFERRED, bits(2, 3)))
@@ -305,7 +311,8 @@ def test_deferred_events_are_paid_again_and_only_those() -> None:
     assert (record.event, record.run, record.outcome) == (FOUR.first, 2, "delivered")
     tick(cores.step, cores.owner.tick, CONFIG.pubsub.retry_ticks)
     age = Micros(CONFIG.pubsub.retry_ticks * CONFIG.tick_us)
-    assert paid(cores) == [(at(1), Route(1, FOUR.part(0b1100), age, (Obligation(HERE.id, CLUSTER),)))]
+    again = Deliver(FOUR.part(0b0100), age, (Want(HERE.id, b"", 1, 0),), (), PROCESS)
+    assert paid(cores) == [(at(96), again)], "under its number, though it is less"
     end(cores, (Outcome.DELIVERED, bits(2)))
     assert cores.owner.owed_parcels.log.count == 4, "copies are let go together"
     end(cores, (Outcome.DELIVERED, bits(3)))

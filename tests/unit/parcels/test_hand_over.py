@@ -14,6 +14,7 @@ from p2psub.model.messages.pubsub import (
     Deliver,
     ParcelToOwner,
     ParcelToShard,
+    Want,
 )
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.reasons import Reason
@@ -171,7 +172,7 @@ def test_events_before_the_verdict_are_held_back() -> None:
     ring.subscribe(PINNED, 3, status=None)
     for number in (1, 2):
         stream = stream_of(free_events(2), number)
-        ring.hear(SUBSCRIBER, OWNER, delivery(stream.parcel, (PINNED.id, b"")))
+        ring.hear(SUBSCRIBER, OWNER, delivery(stream.parcel, Want(PINNED.id)))
     assert ring.handed_over() == {}
     ring.verdict(PINNED)
     assert ring.handed_over() == {PINNED.id: [1, 2, 1]}
@@ -186,6 +187,6 @@ def test_what_nobody_wants_any_more_is_dropped(end: str) -> None:
         ring.subscribe(PINNED, 10, VerdictStatus.REFUSED if end == "refused" else VerdictStatus.STABLE)
     if end == "unsubscribed":
         ring[SUBSCRIBER].subscriber.unsubscribe(UnsubscribeCommand(2, PINNED.id))
-    ring.hear(SUBSCRIBER, OWNER, delivery(stream_of(free_events(3)).parcel, (PINNED.id, b"")))
+    ring.hear(SUBSCRIBER, OWNER, delivery(stream_of(free_events(3)).parcel, Want(PINNED.id)))
     assert ring.drops(SUBSCRIBER) == [("unsubscribed", 3)]
     assert (ring.handed_over(), ring.gaps()) == ({}, [])

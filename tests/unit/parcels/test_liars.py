@@ -10,7 +10,7 @@ from p2psub.model.content import Guarantee
 from p2psub.model.effects import Notify, NotifyGap
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros, Stamp
-from p2psub.model.messages.pubsub import Deliver, MatchRequest, MatchResponse, Route
+from p2psub.model.messages.pubsub import Deliver, MatchRequest, MatchResponse, Route, Want
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import SIGNATURE_BYTES, Signature
 from p2psub.wire.codec import decode_batch, encode_batch
@@ -71,7 +71,7 @@ def test_parcel_cannot_be_counted_anew() -> None:
     parcel = stream_of(free_events(1)).parcel
     for number in (1, 2):
         again = msgspec.structs.replace(parcel, number=number)
-        ring.hear(SUBSCRIBER, OWNER, delivery(again, (PINNED.id, bits(0))))
+        ring.hear(SUBSCRIBER, OWNER, delivery(again, Want(PINNED.id, bits(0))))
     assert ring.handed_over() == {PINNED.id: [1]}
     assert ring.drops(SUBSCRIBER) == [("bad_signature", 1)]
 
@@ -80,11 +80,11 @@ def test_event_named_twice_is_not_handed_over_twice() -> None:
     """A subscription that a message names twice gets all that it is named with, each event once."""
     ring = Ring(PINNED)
     parcel = stream_of(free_events(2)).parcel
-    ring.hear(SUBSCRIBER, OWNER, delivery(parcel, (PINNED.id, bits(0)), (PINNED.id, b"")))
+    ring.hear(SUBSCRIBER, OWNER, delivery(parcel, Want(PINNED.id, bits(0)), Want(PINNED.id)))
     assert ring.handed_over() == {PINNED.id: [1, 2]}
     promised = sealed_by(ANN)
     subscriber = Subscriber()
-    subscriber.hear(Deliver(promised, Micros(0), ((HERE.id, bits(0)), (HERE.id, b""))))
+    subscriber.hear(Deliver(promised, Micros(0), (Want(HERE.id, bits(0)), Want(HERE.id))))
     assert subscriber.handed_over() == [(1, b"body")]
 
 

@@ -19,9 +19,9 @@ from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.pubsub import (
     Deliver,
-    Obligation,
     ParcelToOwner,
     Route,
+    Want,
 )
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.parcels import Parcel
@@ -89,7 +89,7 @@ def test_event_takes_two_hops_and_each_of_them_once() -> None:
     stream = stream_of(free_events(1))
     assert ring.said == [
         (PUBLISHER, OWNER, stream),
-        (OWNER, SUBSCRIBER, delivery(stream.parcel, (PINNED.id, b""))),
+        (OWNER, SUBSCRIBER, delivery(stream.parcel, Want(PINNED.id))),
     ]
     assert ring.handed_over() == {PINNED.id: [1]}
     for cores in ring.members.values():
@@ -265,8 +265,8 @@ def test_peer_gets_the_events_that_it_wants_and_no_other() -> None:
         FIRST_SHARD: (events[4:6], 0b110000),
     }
     assert {to: (deliver.parcel.size, deliver.wants) for to, deliver in said.items()} == {
-        SUBSCRIBER: (7, ((low.id, b""),)),
-        FIRST_SHARD: (7, ((high.id, b""),)),
+        SUBSCRIBER: (7, (Want(low.id),)),
+        FIRST_SHARD: (7, (Want(high.id),)),
     }
     assert (ring.handed_over(), ring.handed_over(FIRST_SHARD)) == ({low.id: [1, 2]}, {high.id: [5, 6]})
 
@@ -279,7 +279,7 @@ def test_subscriptions_of_one_peer_share_a_message() -> None:
     ring.publish(drafts(9))
     ((_, _, deliver),) = ring.said_of(Deliver)
     assert deliver.parcel.events == free_events(4)
-    assert deliver.wants == ((low.id, bits(0, 1)), (middle.id, bits(1, 2, 3)), (both.id, b""))
+    assert deliver.wants == (Want(low.id, bits(0, 1)), Want(middle.id, bits(1, 2, 3)), Want(both.id))
     assert ring.handed_over() == {low.id: [1, 2], middle.id: [2, 3, 4], both.id: [1, 2, 3, 4]}
 
 
@@ -342,8 +342,8 @@ def test_other_clusters_get_what_they_want_by_one_multicast() -> None:
     ring.lease_shards()
     ring.publish(drafts(5))
     ((_, to, route),) = ring.said_of(Route)
-    owed = (Obligation(there.id, ELSEWHERE), Obligation(also_there.id, ELSEWHERE, bits(0)))
-    assert (to, route.owed) == (SUPER_NODE.id[0], owed)
+    wants = (Want(there.id), Want(also_there.id, bits(0)))
+    assert (to, route.wants, route.owner) == (SUPER_NODE.id[0], ((ELSEWHERE, wants),), None)
     parcel = through_the_wire(route).parcel
     assert parcel.events == free_events(2)
     assert is_genuine(parcel)
@@ -374,4 +374,4 @@ def test_member_that_cannot_be_found_is_reached_by_the_super_node() -> None:
     ring.lease_shards()
     ring.publish(drafts(1))
     ((_, to, route),) = ring.said_of(Route)
-    assert (to, route.owed) == (SUPER_NODE.id[0], (Obligation(lost.id, CLUSTER),))
+    assert (to, route.wants) == (SUPER_NODE.id[0], ((CLUSTER, (Want(lost.id),)),))

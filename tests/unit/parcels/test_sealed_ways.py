@@ -25,6 +25,7 @@ from p2psub.model.messages.pubsub import (
     Publish,
     Route,
     Verdict,
+    Want,
 )
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Parcel
@@ -114,12 +115,12 @@ class Subscriber:
 
     def deliver(self, parcel: Parcel, *missed: Missed) -> list[OutcomeOf]:
         """The owner delivers promised events; what it is told."""
-        self.hear(Deliver(parcel, Micros(0), ((HERE.id, b""),), missed))
+        self.hear(Deliver(parcel, Micros(0), (Want(HERE.id),), missed))
         return [outcome for _, answer in sent_of(self.step, Delivered) for outcome in answer.outcomes]
 
     def stream(self, parcel: Parcel) -> None:
         """The owner delivers events that promise nothing."""
-        self.hear(Deliver(parcel, Micros(0), ((HERE.id, b""),)))
+        self.hear(Deliver(parcel, Micros(0), (Want(HERE.id),)))
 
     def hear(self, message: Deliver) -> None:
         self.cores.subscriber.on_deliver(OWNER, message)

@@ -15,7 +15,7 @@ from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages.pubsub import (
     Publish,
 )
-from p2psub.model.parcels import places_at
+from p2psub.model.place_sets import places_at
 from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX, Signature
 from p2psub.parcels.sealer import Sealer

@@ -10,6 +10,7 @@ from p2psub.model.messages.pubsub import (
     ParcelToOwner,
     ParcelToShard,
     ShardRequest,
+    Want,
 )
 from p2psub.model.rights import Rights
 from tests.unit.bench import (
@@ -49,7 +50,7 @@ def test_wildcard_subscription_is_served_by_the_owner_of_its_shard(shard: int) -
     stream = stream_of(free_events(3))
     said = list(ring.said)
     assert (OWNER, shard_owner, ParcelToShard(CLUSTER, shard, stream.parcel, stream.leaves)) in said
-    assert (shard_owner, SUBSCRIBER, delivery(stream.parcel, (record.id, b""))) in said
+    assert (shard_owner, SUBSCRIBER, delivery(stream.parcel, Want(record.id))) in said
     assert ring.handed_over() == {record.id: [1, 2, 3]}
     assert ring.matches(shard_owner) == [1] * 3
 

@@ -14,6 +14,7 @@ from p2psub.model.messages.pubsub import (
     Deliver,
     ParcelToOwner,
     ParcelToShard,
+    Want,
 )
 from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind
@@ -73,7 +74,7 @@ def test_unsound_parcel_is_dropped_by_everybody(parcel: Parcel) -> None:
         (OWNER, PUBLISHER, ParcelToOwner(parcel, leaves), "foreign_event"),
         (FIRST_SHARD, OWNER, ParcelToShard(CLUSTER, 0, parcel), "foreign_event"),
         (FIRST_SHARD, OWNER, ParcelToShard(CLUSTER, 0, parcel, leaves), "foreign_event"),
-        (SUBSCRIBER, OWNER, delivery(parcel, (PINNED.id, b"")), "bad_signature"),
+        (SUBSCRIBER, OWNER, delivery(parcel, Want(PINNED.id)), "bad_signature"),
     ):
         ring.hear(place, peer, through_the_wire(message))
         assert ring.drops(place) == [(reason, len(parcel.events))]
@@ -98,7 +99,7 @@ def test_what_is_out_of_bounds_does_not_come_through_the_wire() -> None:
     parcels += [altered(size=BATCH_MAX + 1), altered(size=2**63 - 1), altered(bitmap=bytes(33))]
     parcels += [altered(events=free_events(BATCH_MAX + 1), size=BATCH_MAX + 1), altered(number=2**63)]
     messages: list[Message] = [ParcelToOwner(parcel) for parcel in parcels]
-    messages += [delivery(altered(), (PINNED.id, bytes(33)))]
+    messages += [delivery(altered(), Want(PINNED.id, bytes(33)))]
     for message in messages:
         with pytest.raises(MalformedMessage):
             through_the_wire(message)
@@ -173,7 +174,7 @@ def test_copy_of_a_stranger_does_not_keep_the_publisher_out() -> None:
     ring = Ring(PINNED)
     ring.lease_shards()
     ring.hear(OWNER, FIRST_SHARD, stream_of(free_events(1)))
-    ring.hear(SUBSCRIBER, FIRST_SHARD, delivery(altered(signature=None), (PINNED.id, b"")))
+    ring.hear(SUBSCRIBER, FIRST_SHARD, delivery(altered(signature=None), Want(PINNED.id)))
     ring.hear(OWNER, PUBLISHER, stream_of(free_events(1)))
     assert ring.handed_over() == {PINNED.id: [1]}
 
@@ -183,10 +184,10 @@ def test_place_out_of_range_is_nobodys(place: int) -> None:
     """A subscription gets what of its events is there; the others of the message get theirs."""
     other = wanted_by(on_topic(TOPIC), 2)
     ring = Ring(PINNED, other)
-    deliver = delivery(altered(), (PINNED.id, bits(0, place)), (other.id, bits(0, 2)))
+    deliver = delivery(altered(), Want(PINNED.id, bits(0, place)), Want(other.id, bits(0, 2)))
     ring.hear(SUBSCRIBER, OWNER, through_the_wire(deliver))
     assert ring.handed_over() == {PINNED.id: [1], other.id: [1, 3]}
-    ring.hear(SUBSCRIBER, OWNER, delivery(stream_of(free_events(3), 2).parcel, (PINNED.id, bits(place))))
+    ring.hear(SUBSCRIBER, OWNER, delivery(stream_of(free_events(3), 2).parcel, Want(PINNED.id, bits(place))))
     assert ring.handed_over() == {}
     assert ring.drops(SUBSCRIBER) == []
 
@@ -213,10 +214,10 @@ def test_place_out_of_range_is_nobodys(place: int) -> None:
 def test_subscriber_takes_only_what_was_signed(parcel: Parcel) -> None:
     """A parcel is refused whole, with its count; the genuine one is taken afterwards all the same."""
     ring = Ring(PINNED)
-    ring.hear(SUBSCRIBER, OWNER, delivery(parcel, (PINNED.id, b"")))
+    ring.hear(SUBSCRIBER, OWNER, delivery(parcel, Want(PINNED.id)))
     assert ring.drops(SUBSCRIBER) == [("bad_signature", 3)]
     assert ring.handed_over() == {}
-    ring.hear(SUBSCRIBER, OWNER, delivery(altered(), (PINNED.id, b"")))
+    ring.hear(SUBSCRIBER, OWNER, delivery(altered(), Want(PINNED.id)))
     assert ring.handed_over() == {PINNED.id: [1, 2, 3]}
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from p2psub.model.ids import ID_BYTES, EventId, NodeId, Place
-from p2psub.soak.books import SoakBooks, Stream
+from p2psub.soak.books import PublisherTopic, SoakBooks
 
-ANN, BEN = Stream("ann", "tea"), Stream("ben", "tea")
+ANN, BEN = PublisherTopic("ann", "tea"), PublisherTopic("ben", "tea")
 NODES = {stream: NodeId(Place(bytes([place]) * ID_BYTES)) for place, stream in enumerate((ANN, BEN))}
 
 
@@ -16,7 +16,7 @@ def books() -> SoakBooks:
     return SoakBooks(("ann", "ben"), {0: ("tea",), 1: ("tea",)})
 
 
-def arrive(kept: SoakBooks, subscription: int, stream: Stream, number: int) -> None:
+def arrive(kept: SoakBooks, subscription: int, stream: PublisherTopic, number: int) -> None:
     """An event arrives under the id that its publisher's peer gave it."""
     kept.arrive(subscription, stream, number, EventId(NODES.get(stream, NODES[ANN]), 1, number))
 
@@ -82,8 +82,8 @@ def test_what_was_not_published_or_not_asked_for_is_unwanted() -> None:
     kept.publish(ANN)
     arrive(kept, 0, ANN, 1)
     arrive(kept, 0, ANN, -1)
-    arrive(kept, 0, Stream("ann", "milk"), 0)
-    arrive(kept, 0, Stream("eve", "tea"), 0)
+    arrive(kept, 0, PublisherTopic("ann", "milk"), 0)
+    arrive(kept, 0, PublisherTopic("eve", "tea"), 0)
     assert (kept.figures().unwanted, kept.figures().received) == (4, 0)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from p2psub.admission.declarations import Declarations
-from p2psub.model.content import DeclarationState, Event, Subscription
+from p2psub.model.content import DeclarationState, Event, Guarantee, Order, Subscription
 from p2psub.model.effects import (
+    ConsumedCommand,
     Notify,
     Reply,
     SubscribeCommand,
 )
-from p2psub.model.ids import Contact, SubscriptionId
+from p2psub.model.ids import Contact, Process, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Verdict
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, StreamAck, Verdict, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Parcel
 from p2psub.overlay.election import Election
@@ -28,10 +29,13 @@ from tests.unit.bench import (
     on_topic,
     parcel_of,
     sent,
+    sent_of,
     step_at,
 )
 
 RULER, OWNER = at(1), at(32)
+PROCESS = Process(OWNER, 5)
+"""The owner's process, whose streams bring what is promised."""
 ID = SubscriptionId(node_at(64), 1, 1)
 ACTIVE, ENDED = DeclarationState.ACTIVE, DeclarationState.ENDED
 
@@ -47,10 +51,18 @@ class SubscribingPeer:
         self.declarations = Declarations(self.step, CONFIG.pubsub, self.election)
         sampler = TraceSampler(self.step, 1)
         self.core = Subscriber(self.step, CONFIG.pubsub, self.declarations, Sealer(None), sampler)
+        self.number = 0
+        """Of the last delivery in the owner's stream, where a test does not say which it is."""
 
-    def subscribe(self, window: int = 100, *, status: VerdictStatus | None = VerdictStatus.STABLE) -> None:
+    def subscribe(
+        self,
+        window: int = 100,
+        *,
+        status: VerdictStatus | None = VerdictStatus.STABLE,
+        order: Order = Order.NONE,
+    ) -> None:
         """Subscribe, and get a verdict if one is given."""
-        self.core.subscribe(SubscribeCommand(7, on_topic("x"), replay=True, window=window))
+        self.core.subscribe(SubscribeCommand(7, on_topic("x"), replay=True, window=window, order=order))
         if status is not None:
             self.verdict(status)
             sent(self.step)
@@ -82,10 +94,40 @@ class SubscribingPeer:
         age_us: int = 0,
     ) -> tuple[OutcomeOf, ...]:
         """A parcel comes, of which a subscription wants some events or all; the outcomes that its sender is told."""
-        self.core.on_deliver(sender, Deliver(parcel, Micros(age_us), ((id_, wanted),), missed))
+        self.number += 1
+        is_promised = parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
+        want = Want(id_, wanted, self.number) if is_promised else Want(id_, wanted)
+        owner = PROCESS if is_promised else None
+        self.core.on_deliver(sender, Deliver(parcel, Micros(age_us), (want,), missed, owner))
         answers = [(to, message) for to, message in sent(self.step) if isinstance(message, Delivered)]
         assert all((to, answer.parcel) == (sender, parcel.id) for to, answer in answers)
         return tuple(said for _, answer in answers for said in answer.outcomes)
+
+    def bring(
+        self,
+        number: int,
+        parcel: Parcel,
+        *,
+        settled: int = 0,
+        sender: Contact | None = None,
+        process: Process = PROCESS,
+        id_: SubscriptionId = ID,
+    ) -> list[tuple[Contact, Delivered]]:
+        """A delivery of a stream comes, from its owner by default; everything that is answered by that, to whomever."""
+        want = Want(id_, b"", number, settled)
+        self.core.on_deliver(sender or process.contact, Deliver(parcel, Micros(0), (want,), (), process))
+        return sent_of(self.step, Delivered)
+
+    def acked(self, number: int, parcel: Parcel, *, settled: int = 0, process: Process = PROCESS) -> StreamAck:
+        """A delivery of a stream comes; how far its owner is told that we are."""
+        (_, answer), *_ = self.bring(number, parcel, settled=settled, process=process)
+        (ack,) = answer.acks
+        return ack
+
+    def consume(self, count: int) -> list[tuple[Contact, WindowUpdate]]:
+        """The application takes events from its channel; who hears that there is room."""
+        self.core.consumed(ConsumedCommand(ID, count))
+        return sent_of(self.step, WindowUpdate)
 
     def handed_over(self) -> list[int]:
         """Sequence numbers of the events given to the application since the last look."""

@@ -14,9 +14,10 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, OutcomeOf
+from p2psub.model.messages.pubsub import Deliver, OutcomeOf, Want
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
-from p2psub.model.parcels import Parcel, to_bitmap
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import to_bitmap
 from p2psub.model.records import Kind
 from tests.unit.bench import (
     CONFIG,
@@ -187,7 +188,7 @@ def test_what_a_delivery_makes_a_peer_record_is_bounded_by_its_wants_and_events(
     """A liar names many subscriptions and every second event: the records are not as many as both multiplied."""
     subscriber, wants, events = subscribed(), 50, 256
     parcel, odd = parcel_of(*(event_of("x", n) for n in range(1, events + 1))), bits(*range(1, events, 2))
-    strangers = tuple((SubscriptionId(ID.node, ID.incarnation, 1_000 + n), odd) for n in range(wants))
+    strangers = tuple(Want(SubscriptionId(ID.node, ID.incarnation, 1_000 + n), odd) for n in range(wants))
     for age_us in (0, CONFIG.pubsub.too_old_us + 1):
         subscriber.core.on_deliver(OWNER, Deliver(parcel, Micros(age_us), strangers + strangers))
         assert len(records_of(subscriber.step, Kind.DROP)) <= wants

@@ -9,10 +9,10 @@ import pytest
 from p2psub.casts.cast import Casts, Payload
 from p2psub.model.content import Event, Guarantee, Subscription
 from p2psub.model.graycode import Prefix
-from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
+from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, Process
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventPayload, EventSummary, Summary
-from p2psub.model.messages.pubsub import Deliver, Delivered, Obligation, OutcomeOf, Route, Routed, Want
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, StreamAck, Want
 from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.parcels import Parcel
 from p2psub.model.places import Entry
@@ -42,6 +42,8 @@ from tests.unit.unsound import UNSOUND
 
 FAR, UNKNOWN = ClusterId("far"), ClusterId("unknown")
 CAST = CastId(node_at(200), 1, 1)
+PROCESS = Process(at(32), 5)
+"""The owner whose streams are carried."""
 EVENT = event_of("x")
 PARCEL = parcel_of(EVENT)
 ALONE = bits(0)
@@ -82,13 +84,21 @@ class Station:
 
     def arrive(self, *records: object, event: Event = EVENT, missed: tuple[Missed, ...] = ()) -> None:
         """A cast brings an event for subscriptions of our cluster, and for some of another."""
-        wants = tuple((record.id, b"") for record in (FIRST, SECOND, OTHER, GONE, ENDED) if record in records)
+        wants = tuple(Want(record.id) for record in (FIRST, SECOND, OTHER, GONE, ENDED) if record in records)
         self.take(CAST, parcel_of(event), *wants, missed=missed)
 
-    def take(self, cast: CastId, parcel: Parcel, *wants: Want, missed: tuple[Missed, ...] = ()) -> None:
+    def take(
+        self,
+        cast: CastId,
+        parcel: Parcel,
+        *wants: Want,
+        missed: tuple[Missed, ...] = (),
+        owner: Process | None = None,
+    ) -> None:
         """A cast brings a parcel."""
-        elsewhere = (FAR, Prefix("1"), ((subscription_of(on_topic("x"), 77).id, b""),))
-        self.core.take(cast, EventPayload(parcel, Micros(5), ((CLUSTER, Prefix("0"), wants), elsewhere), missed))
+        elsewhere = (FAR, Prefix("1"), (Want(subscription_of(on_topic("x"), 77).id),))
+        targets = ((CLUSTER, Prefix("0"), wants), elsewhere)
+        self.core.take(cast, EventPayload(parcel, Micros(5), targets, missed, owner))
 
     def outcomes(self) -> list[dict[object, Outcome]]:
         """What our cluster answered to casts."""
@@ -108,32 +118,32 @@ def delivered(record: object, *outcomes: tuple[object, Outcome]) -> Delivered:
 
 def deliver(to: int, *records: object, missed: tuple[Missed, ...] = ()) -> tuple[Contact, Deliver]:
     """One message for all subscriptions of a peer."""
-    wants = tuple((r.id, b"") for r in (FIRST, SECOND, OTHER) if r in records)
+    wants = tuple(Want(r.id) for r in (FIRST, SECOND, OTHER) if r in records)
     return at(to), Deliver(PARCEL, Micros(5), wants, missed)
 
 
 def test_route_becomes_one_multicast_to_the_clusters_that_are_owed() -> None:
-    """Grouped by cluster; one that the directory does not know is left to the owner's next try."""
+    """One that the directory does not know is left to the owner's next try; what comes back is said of its streams."""
     station = Station()
     far = [subscription_of(on_topic("x"), n, subscriber=8, cluster=FAR).id for n in (1, 2)]
     lost = subscription_of(on_topic("x"), 3, subscriber=8, cluster=UNKNOWN).id
     parcel = parcel_of(EVENT, event_of("x", 2))
-    owed = (Obligation(far[0], FAR, bits(1)), Obligation(lost, UNKNOWN), Obligation(far[1], FAR))
+    wants = (Want(far[0], bits(1), 7, 3), Want(far[1], b"", 2, 1))
     missed = (Missed(far[0], node_at(32), 1, 4),)
-    station.core.on_route(at(32), Route(6, parcel, Micros(5), owed, missed))
+    owed = ((FAR, wants), (UNKNOWN, (Want(lost),)))
+    station.core.on_route(at(32), Route(6, parcel, Micros(5), owed, missed, PROCESS))
     ((payload, done),) = station.casts.started
-    wants = ((far[0], bits(1)), (far[1], b""))
-    assert payload == EventPayload(parcel, Micros(5), ((FAR, Prefix("1"), wants),), missed)
-    ended = (OutcomeOf(far[0], Outcome.DELIVERED, bits(1)),)
-    done(EventSummary(ended), False)
-    assert sent(station.step) == [(at(32), Routed(6, parcel.id, ended))]
+    assert payload == EventPayload(parcel, Micros(5), ((FAR, Prefix("1"), wants),), missed, PROCESS)
+    ended, acks = (OutcomeOf(far[0], Outcome.DELIVERED, bits(1)),), (StreamAck(far[0], 9, 7, b"", 50),)
+    done(EventSummary(ended, acks), False)
+    assert sent(station.step) == [(at(32), Routed(6, parcel.id, ended, PROCESS, acks))]
 
 
 def test_nothing_is_reported_that_nobody_said() -> None:
-    """A cast without outcomes leaves the debt with the owner."""
+    """A cast without outcomes and acknowledgements leaves the debt with the owner."""
     station = Station()
     far = subscription_of(on_topic("x"), cluster=FAR).id
-    route = Route(6, PARCEL, Micros(5), (Obligation(far, FAR),))
+    route = Route(6, PARCEL, Micros(5), ((FAR, (Want(far),)),))
     station.core.on_route(at(32), route)
     station.casts.started[0][1](EventSummary(()), True)
     assert sent(station.step) == []
@@ -202,7 +212,7 @@ def test_at_most_once_waits_for_no_peer() -> None:
     station = Station()
     straight = event_of("x", guarantee=Guarantee.AT_MOST_ONCE)
     station.arrive(FIRST, event=straight)
-    assert sent(station.step) == [(at(64), Deliver(parcel_of(straight), Micros(5), ((FIRST.id, b""),)))]
+    assert sent(station.step) == [(at(64), Deliver(parcel_of(straight), Micros(5), (Want(FIRST.id),)))]
     assert station.outcomes() == [{}]
 
 
@@ -220,17 +230,17 @@ def said(record: Subscription, outcome: Outcome, *places: int) -> Delivered:
 def test_each_peer_gets_the_events_that_its_subscriptions_want() -> None:
     """And no other of the parcel; what the parcel is a part of stays its name."""
     station = Station()
-    station.take(CAST, FOUR, (FIRST.id, bits(0, 1)), (SECOND.id, bits(1, 2)), (OTHER.id, bits(3)))
+    station.take(CAST, FOUR, Want(FIRST.id, bits(0, 1)), Want(SECOND.id, bits(1, 2)), Want(OTHER.id, bits(3)))
     assert sent(station.step) == [
-        (at(64), Deliver(FOUR.part(0b0111), Micros(5), ((FIRST.id, bits(0, 1)), (SECOND.id, bits(1, 2))))),
-        (at(128), Deliver(FOUR.part(0b1000), Micros(5), ((OTHER.id, b""),))),
+        (at(64), Deliver(FOUR.part(0b0111), Micros(5), (Want(FIRST.id, bits(0, 1)), Want(SECOND.id, bits(1, 2))))),
+        (at(128), Deliver(FOUR.part(0b1000), Micros(5), (Want(OTHER.id),))),
     ]
 
 
 def test_peer_counts_as_waiting_until_every_event_has_an_outcome() -> None:
     """An answer for some events is kept, and the cast is answered with all of them, each as it ended."""
     station = Station()
-    station.take(CAST, FOUR, (FIRST.id, b""))
+    station.take(CAST, FOUR, Want(FIRST.id))
     station.core.on_delivered(at(64), said(FIRST, Outcome.DELIVERED, 0, 2))
     station.core.on_delivered(at(64), said(FIRST, Outcome.ENDED, 0, 2))
     assert station.casts.answers == []
@@ -242,8 +252,8 @@ def test_peer_counts_as_waiting_until_every_event_has_an_outcome() -> None:
 def test_peer_that_answered_one_of_two_overlapping_casts_still_counts_as_waiting_in_the_other() -> None:
     """The second cast brings an event more: it is answered when that one has an outcome too."""
     station = Station()
-    station.take(CAST, FOUR.part(0b0011), (FIRST.id, b""))
-    station.take(OTHER_CAST, FOUR.part(0b0110), (FIRST.id, b""))
+    station.take(CAST, FOUR.part(0b0011), Want(FIRST.id))
+    station.take(OTHER_CAST, FOUR.part(0b0110), Want(FIRST.id))
     sent(station.step)
     station.core.on_delivered(at(64), said(FIRST, Outcome.DELIVERED, 0, 1))
     assert station.casts.answers == [(CAST, EventSummary((OutcomeOf(FIRST.id, Outcome.DELIVERED, bits(0, 1)),)))]
@@ -257,10 +267,10 @@ def test_peer_that_answered_one_of_two_overlapping_casts_still_counts_as_waiting
 def test_places_that_a_parcel_does_not_have_are_nobodys() -> None:
     """Neither in what is wanted nor in what a peer says of it."""
     station = Station()
-    wants = (FIRST.id, bits(0, 3, 200)), (SECOND.id, bits(3)), (ENDED.id, bits(2))
+    wants = Want(FIRST.id, bits(0, 3, 200)), Want(SECOND.id, bits(3)), Want(ENDED.id, bits(2))
     station.take(CAST, FOUR.part(0b0011), *wants)
     ((to, deliver),) = sent(station.step)
-    assert (to, deliver) == (at(64), Deliver(FOUR.part(0b0001), Micros(5), ((FIRST.id, b""),)))
+    assert (to, deliver) == (at(64), Deliver(FOUR.part(0b0001), Micros(5), (Want(FIRST.id),)))
     station.core.on_delivered(at(64), said(FIRST, Outcome.DELIVERED, 0, 1, 3, 200))
     assert station.casts.answers == [(CAST, EventSummary((OutcomeOf(FIRST.id, Outcome.DELIVERED, bits(0)),)))]
 
@@ -269,9 +279,78 @@ def test_places_that_a_parcel_does_not_have_are_nobodys() -> None:
 def test_unsound_parcel_goes_no_further(parcel: Parcel) -> None:
     """Neither out, where its sender is recorded, nor to a peer: the cast that brought it is answered with nothing."""
     station = Station()
-    station.core.on_route(at(32), Route(6, parcel, Micros(5), (Obligation(FIRST.id, FAR),)))
+    station.core.on_route(at(32), Route(6, parcel, Micros(5), ((FAR, (Want(FIRST.id),)),)))
     assert station.casts.started == []
     assert [(r.peer, r.reason) for r in records_of(station.step, Kind.DROP)] == [(node_at(32), "foreign_event")]
-    station.take(CAST, parcel, (FIRST.id, b""))
+    station.take(CAST, parcel, Want(FIRST.id))
     assert sent(station.step) == []
     assert station.outcomes() == [{}]
+
+
+# Streams
+
+
+def taken(record: Subscription, *places: int, owner: Process = PROCESS, serial: int = 1) -> Delivered:
+    """A peer has events of the four, and says how far it is in an owner's stream."""
+    ends = (OutcomeOf(record.id, Outcome.DELIVERED, bits(*places)),) if places else ()
+    return Delivered(FOUR.id, ends, owner, (ack_of(record, serial),))
+
+
+def ack_of(record: Subscription, serial: int = 1) -> StreamAck:
+    """How far a peer says that it is."""
+    return StreamAck(record.id, serial, 7, b"", 50)
+
+
+def test_numbers_and_their_owner_travel_with_the_events() -> None:
+    """As the owner gave them: the peer counts by them."""
+    station = Station()
+    wants = (Want(FIRST.id, bits(0, 1), 7, 6), Want(SECOND.id, bits(1), 3, 0))
+    station.take(CAST, FOUR, *wants, owner=PROCESS)
+    ((to, deliver),) = sent(station.step)
+    told = (Want(FIRST.id, b"", 7, 6), Want(SECOND.id, bits(1), 3, 0))
+    assert (to, deliver) == (at(64), Deliver(FOUR.part(0b0011), Micros(5), told, (), PROCESS))
+
+
+def test_cast_is_answered_with_the_acknowledgements_of_its_owners_streams() -> None:
+    """The last of each subscription, and of those alone that it brought something for."""
+    station = Station()
+    station.take(CAST, FOUR, Want(FIRST.id, bits(0, 1), 7), Want(OTHER.id, b"", 1), owner=PROCESS)
+    station.core.on_delivered(at(64), taken(FIRST, 0))
+    stolen = Delivered(FOUR.id, taken(FIRST, 1).outcomes, PROCESS, (ack_of(FIRST, 2), ack_of(OTHER), ack_of(SECOND)))
+    station.core.on_delivered(at(64), stolen)
+    station.core.on_delivered(at(128), taken(OTHER, 0, 1, 2, 3, serial=9))
+    ((_, summary),) = station.casts.answers
+    assert isinstance(summary, EventSummary)
+    assert summary.acks == (ack_of(FIRST, 2), ack_of(OTHER, 9))
+
+
+@pytest.mark.parametrize("owner", [Process(at(33), 5), Process(at(32), 6)], ids=["another owner", "another start"])
+def test_acknowledgement_of_another_owners_stream_is_not_this_ones(owner: Process) -> None:
+    """Two owners parted by a cut send the same events: what is delivered is delivered, but each has its own numbers."""
+    station = Station()
+    station.take(CAST, FOUR, Want(FIRST.id, b"", 7), owner=PROCESS)
+    station.take(OTHER_CAST, FOUR, Want(FIRST.id, b"", 2), owner=owner)
+    station.core.on_delivered(at(64), taken(FIRST, 0, 1, 2, 3, owner=owner))
+    ended = (OutcomeOf(FIRST.id, Outcome.DELIVERED, bits(0, 1, 2, 3)),)
+    assert station.casts.answers == [
+        (CAST, EventSummary(ended, ())),
+        (OTHER_CAST, EventSummary(ended, (ack_of(FIRST),))),
+    ]
+
+
+def test_acknowledgement_without_an_outcome_is_told_when_patience_ends() -> None:
+    """What came too early for an ordered subscription has no outcome yet; how far the peer is, its owner hears."""
+    station = Station()
+    station.take(CAST, FOUR, Want(FIRST.id, b"", 9), owner=PROCESS)
+    station.core.on_delivered(at(64), taken(FIRST))
+    assert station.casts.answers == []
+    tick(station.step, station.core.tick, 4)
+    assert station.casts.answers == [(CAST, EventSummary((), (ack_of(FIRST),)))]
+
+
+def test_route_without_outcomes_is_reported_for_its_acknowledgements() -> None:
+    """They may say that there is room, or what else was taken."""
+    station = Station()
+    station.core.on_route(at(32), Route(6, PARCEL, Micros(5), ((FAR, (Want(FIRST.id, b"", 9),)),), (), PROCESS))
+    station.casts.started[0][1](EventSummary((), (ack_of(FIRST),)), True)
+    assert sent(station.step) == [(at(32), Routed(6, PARCEL.id, (), PROCESS, (ack_of(FIRST),)))]

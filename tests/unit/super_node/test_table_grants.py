@@ -11,6 +11,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexStored, IndexTransfer
 from p2psub.model.places import TableVersion
 from p2psub.model.step import Step
+from p2psub.overlay.census import Census
 from p2psub.overlay.roster import Roster
 from p2psub.super_node.change_set import ChangeSet
 from p2psub.super_node.table_grants import TableGrants
@@ -40,7 +41,7 @@ def grants_of(*members: int, records: list[Subscription] | None = None, batch: i
     """A term of the node at 1 over members that have just reported."""
     step = step_at(1)
     changes = ChangeSet(step, CONFIG.pubsub.shards)
-    roster = Roster(step, CONFIG.cluster, CONFIG.pubsub.copies)
+    roster = Roster(step, CONFIG.cluster, CONFIG.pubsub.copies, Census(step, CONFIG.cluster, epoch(1, 128)))
     for place in members:
         roster.note(*report_of(place))
     for n, record in enumerate(records or [], 1):

@@ -27,6 +27,7 @@ from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
+from p2psub.overlay.census import Census
 from p2psub.super_node.confirmations import claims_on_takeover
 from p2psub.super_node.term import Beginning
 from tests.unit.bench import (
@@ -362,7 +363,8 @@ def test_new_term_applies_again_what_the_last_one_did_not_claim() -> None:
     make_durable(leader.step)
     sent(leader.step)
     table, log = leader.grants.table, LogId(CLUSTER, epoch(2, 1))
-    term = leader.cores.office.begin(Beginning(log, [], 1, {LOG: 1}, Micros(0), None, None, is_complete=True))
+    census = Census(leader.step, CONFIG.cluster, log.epoch)
+    term = leader.cores.office.begin(Beginning(log, census, {LOG: 1}, Micros(0), None, None, is_complete=True))
     term.grants.table = table
     leader.step.tick += 1
     term.tick()

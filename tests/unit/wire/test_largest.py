@@ -22,11 +22,12 @@ from p2psub.model.content import (
     Subscription,
 )
 from p2psub.model.graycode import Prefix
-from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, Place, SubscriptionId
+from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, Place, Process, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message, casts, cluster, cube, pubsub, ring
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
-from p2psub.model.parcels import Parcel, ParcelId, all_places, to_bitmap
+from p2psub.model.parcels import Parcel, ParcelId
+from p2psub.model.place_sets import all_places, to_bitmap
 from p2psub.model.places import Entry, Table, TableVersion
 from p2psub.model.reasons import Reason, SplitRefusal
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
@@ -62,8 +63,10 @@ CAST = CastId(node(1), BIG, BIG)
 SUBS = tuple(SubscriptionId(node(n), BIG, BIG) for n in range(MATCHES))
 PLACES = to_bitmap(all_places(BATCH_MAX) - 1)
 """Nearly all of a parcel, so that it must be spelled out."""
-WANTS = tuple((sub, PLACES) for sub in SUBS)
-OWED = tuple(pubsub.Obligation(sub, NAME, PLACES) for sub in SUBS)
+WANTS = tuple(pubsub.Want(sub, PLACES, BIG, BIG) for sub in SUBS)
+OWED = tuple(pubsub.Obligation(sub, NAME, PLACES, True) for sub in SUBS)
+ACKS = tuple(pubsub.StreamAck(sub, BIG, BIG, PLACES, BIG) for sub in SUBS)
+PROCESS = Process(contact(1), BIG)
 OUTCOMES = tuple(pubsub.OutcomeOf(sub, Outcome.UNREACHABLE, PLACES) for sub in SUBS)
 ENTRIES = tuple(Entry(NAME, PREFIX, BIG, contact(n), EPOCH, BIG) for n in range(CLUSTERS))
 VECTOR: Vector = tuple((LogId(NAME, Epoch(BIG, node(n), BIG)), BIG) for n in range(TERMS))
@@ -92,9 +95,7 @@ OWNERS = tuple((PLACES, contact(n)) for n in range(BATCH_MAX))
 LARGEST: list[Message] = [
     ring.Neighbourhood(NAME, contact(1), RING),
     ring.Found(NAME, BIG, contact(1), RING, BIG),
-    cluster.Heartbeat(
-        NAME, BIG, EPOCH, 1.0, True, Micros(BIG), VERSION, True, bytes(32), bytes(32), True, TABLE.owners
-    ),
+    cluster.Heartbeat(NAME, BIG, EPOCH, 1.0, True, Micros(BIG), VERSION, True, bytes(32), bytes(32), True, TABLE, True),
     cluster.HeartbeatAck(NAME, EPOCH, Micros(BIG), RING, RING, TABLE, VERSION, BIG, VECTOR, ENTRIES[: CLUSTERS // 2]),
     cluster.Vacancy(NAME, BIG, EPOCH, TABLE),
     cluster.ReplicateChanges(NAME, EPOCH, CHANGES),
@@ -108,12 +109,12 @@ LARGEST: list[Message] = [
     cube.SplitRefused(SplitRefusal.PROMISED_TO_ANOTHER, ENTRIES),
     cube.Filled(NAME, ENTRIES[0], VECTOR),
     casts.ChangeCast(CAST, PREFIX, casts.ChangePayload(CHANGE), 1),
-    casts.EventCast(CAST, PREFIX, casts.EventPayload(PARCEL, AGE, ((NAME, PREFIX, WANTS),), MISSED), 1),
-    casts.Answer(CAST, PREFIX, casts.EventSummary(OUTCOMES)),
+    casts.EventCast(CAST, PREFIX, casts.EventPayload(PARCEL, AGE, ((NAME, PREFIX, WANTS),), MISSED, PROCESS), 1),
+    casts.Answer(CAST, PREFIX, casts.EventSummary(OUTCOMES, ACKS)),
     casts.CastRefused(CAST, PREFIX, ENTRIES),
     pubsub.Declare(RECORD),
     pubsub.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS),
-    pubsub.Publish(PARCEL, AGE),
+    pubsub.Publish(PARCEL, AGE, (pubsub.Predecessor("t" * 1024, BIG, BIG),) * BATCH_MAX),
     pubsub.Acknowledge(PARCEL_ID, (ACKNOWLEDGED,) * BATCH_MAX),
     pubsub.NotOwner(PARCEL_ID, OWNERS),
     pubsub.StoreCopy(NAME, (OWED_PARCEL,)),
@@ -121,12 +122,14 @@ LARGEST: list[Message] = [
     pubsub.CopyRefused(NAME, (OWED_PLACES,) * 64),
     pubsub.CopyLost(NAME, (OWED_PLACES,)),
     pubsub.Discharged(NAME, (OWED_PLACES,) * 4096),
+    pubsub.StillOwed(NAME, ((OWED_PLACES[0], BIG, OWED_PLACES[1]),) * 4096),
     pubsub.MatchRequest(NAME, 1, BIG, PARCEL.events),
     pubsub.MatchResponse(NAME, 1, BIG, OWED, VECTOR, False),
-    pubsub.Route(BIG, PARCEL, AGE, OWED, MISSED),
-    pubsub.Routed(BIG, PARCEL_ID, OUTCOMES),
-    pubsub.Deliver(PARCEL, AGE, WANTS, MISSED),
-    pubsub.Delivered(PARCEL_ID, OUTCOMES),
+    pubsub.Route(BIG, PARCEL, AGE, ((NAME, WANTS),), MISSED, PROCESS),
+    pubsub.Routed(BIG, PARCEL_ID, OUTCOMES, PROCESS, ACKS),
+    pubsub.Deliver(PARCEL, AGE, WANTS, MISSED, PROCESS),
+    pubsub.Delivered(PARCEL_ID, OUTCOMES, PROCESS, ACKS),
+    pubsub.WindowUpdate(PROCESS, ACKS),
     pubsub.ParcelToOwner(PARCEL, LEAVES),
     pubsub.ParcelToShard(NAME, 1, PARCEL, LEAVES),
 ]
@@ -177,7 +180,7 @@ def test_largest_legal_message_is_taken(message: Message) -> None:
 
 def test_weight_of_a_want_is_what_it_takes_or_more() -> None:
     """By it an owner decides how many subscriptions share a message."""
-    assert len(msgspec.msgpack.encode(WANTS[-1])) <= weight_of_want((SUBS[-1], all_places(BATCH_MAX)))
+    assert len(msgspec.msgpack.encode(WANTS[-1])) <= weight_of_want((SUBS[-1], all_places(BATCH_MAX), BIG, BIG))
 
 
 def test_weights_of_filters_are_what_they_take_or_more() -> None:

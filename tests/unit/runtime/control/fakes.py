@@ -216,7 +216,14 @@ class FakePeer:
 
     @asynccontextmanager
     async def subscribe(
-        self, wanted: str, /, *, params: Mapping[str, Value] | None = None, replay: bool = False, window: int = 1024
+        self,
+        wanted: str,
+        /,
+        *,
+        params: Mapping[str, Value] | None = None,
+        replay: bool = False,
+        window: int = 1024,
+        order: str = "none",
     ) -> AsyncIterator[FakeSubscription]:
         if wanted.endswith(">"):
             raise FilterError(wanted, len(wanted), "a value is missing", "write one, such as price > 10")

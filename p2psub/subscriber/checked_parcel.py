@@ -1,0 +1,30 @@
+"""A parcel that has arrived at a subscriber, and was checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from p2psub.model.content import Event
+from p2psub.model.ids import EventId
+from p2psub.model.parcels import Parcel
+from p2psub.model.place_sets import places_in
+from p2psub.model.seals import Leaf
+
+Hashed = tuple[Event, Leaf]
+"""An event and the hash of its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedParcel:
+    """Its events, each with its hash."""
+
+    parcel: Parcel
+    first: EventId
+    places: int
+    leaves: list[Leaf]
+
+    def events_at(self, places: int) -> list[Hashed]:
+        hashed = list(zip(self.parcel.events, self.leaves, strict=True))
+        if places == self.places:
+            return hashed
+        return [one for one, place in zip(hashed, places_in(self.places), strict=True) if places >> place & 1]

@@ -1,0 +1,104 @@
+"""What a publisher says of the events before: the last on each topic that no owner has acknowledged yet."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2psub.model.messages.pubsub import Predecessor, Publish
+from tests.unit.bench import CONFIG, sent_of, tick
+from tests.unit.publisher.publishers import OWNER, PublishingPeer, acknowledge
+
+
+def after(publisher: PublishingPeer) -> dict[int, list[Predecessor]]:
+    """By the numbers of the parcels published since the last look, what they come after."""
+    return {publish.parcel.number: list(publish.after) for _, publish in sent_of(publisher.step, Publish)}
+
+
+def test_parcel_comes_after_the_last_unacknowledged_event_of_each_of_its_topics() -> None:
+    """Named by its parcel and its number; a topic without one has no predecessor."""
+    publisher = PublishingPeer(owner=OWNER)
+    publisher.publish_on("a", "b", "a")
+    publisher.publish_on("b", "c", number=10)
+    publisher.publish_on("a", "b", "c", number=20)
+    assert after(publisher) == {
+        1: [],
+        2: [Predecessor("b", 1, 3)],
+        3: [Predecessor("a", 1, 2), Predecessor("b", 2, 4), Predecessor("c", 2, 5)],
+    }
+
+
+def test_acknowledged_event_is_nobodys_predecessor() -> None:
+    """Its owner has stored it: whatever comes now is stored later. Another event of its parcel may still wait."""
+    publisher = PublishingPeer(owner=OWNER)
+    publisher.publish_on("a", "b")
+    acknowledge(publisher, 0)
+    publisher.publish_on("a", "b", number=10)
+    assert after(publisher) == {1: [], 2: [Predecessor("b", 1, 2)]}
+    acknowledge(publisher, 1)
+    acknowledge(publisher, number=2)
+    publisher.publish_on("a", "b", number=20)
+    assert after(publisher) == {3: []}
+
+
+def test_repeated_parcel_names_what_still_waits_by_then() -> None:
+    """And not what was published after it."""
+    publisher = PublishingPeer(owner=OWNER)
+    for number in (1, 10, 20):
+        publisher.publish_on("a", "b", number=number)
+    after(publisher)
+    acknowledge(publisher, 0, number=1)
+    acknowledge(publisher, number=2)
+    tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
+    publisher.find(OWNER)
+    assert after(publisher) == {1: [], 3: []}
+
+
+def test_later_acknowledgement_does_not_hide_an_event_that_waits() -> None:
+    """The next parcel comes after the one before it; that one said itself what it comes after."""
+    publisher = PublishingPeer(owner=OWNER)
+    publisher.publish_on("a")
+    publisher.publish_on("a", number=10)
+    publisher.publish_on("a", number=20)
+    assert after(publisher) == {1: [], 2: [Predecessor("a", 1, 1)], 3: [Predecessor("a", 2, 2)]}
+
+
+def test_nothing_is_kept_of_topics_when_the_outbox_is_empty() -> None:
+    """A publisher may use any number of topics in its life."""
+    publisher = PublishingPeer(owner=OWNER)
+    for number in range(1, 4):
+        publisher.publish_on(f"only{number}", "always", number=10 * number)
+    for number in (2, 1, 3):
+        acknowledge(publisher, number=number)
+    assert (publisher.outbox, publisher.core._last_of_topic) == (0, {})
+
+
+TOPICS = st.lists(st.sampled_from("abc"), min_size=1, max_size=4)
+STEPS = st.lists(st.one_of(TOPICS, st.tuples(st.integers(1, 6), st.integers(0, 3))), max_size=14)
+
+
+@given(STEPS)
+def test_predecessor_is_the_event_before_on_its_topic_if_it_waits(steps: list[list[str] | tuple[int, int]]) -> None:
+    """Whatever was acknowledged meanwhile, and in which order."""
+    publisher = PublishingPeer(owner=OWNER)
+    waiting: dict[int, dict[int, str]] = {}
+    firsts: dict[int, int] = {}
+    last: dict[str, tuple[int, int]] = {}
+    for step in steps:
+        if isinstance(step, tuple):
+            number, place = step
+            if number in waiting:
+                acknowledge(publisher, place, number=number)
+                waiting[number].pop(place, None)
+            continue
+        publisher.publish_on(*step)
+        ((_, publish),) = sent_of(publisher.step, Publish)
+        number, topics = publish.parcel.number, [event.topic for event in publish.parcel.events]
+        expected = []
+        for topic in dict.fromkeys(topics):
+            earlier, place = last.get(topic, (0, 0))
+            if place in waiting.get(earlier, {}):
+                expected.append((topic, earlier, firsts[earlier] + place))
+            last[topic] = (number, max(n for n, other in enumerate(topics) if other == topic))
+        assert [tuple(one) for one in publish.after] == expected
+        waiting[number], firsts[number] = dict(enumerate(topics)), publish.parcel.first.sequence
