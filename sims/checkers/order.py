@@ -16,11 +16,14 @@ _Line = tuple[SubscriptionId, NodeId, str]
 
 
 def check_order(evidence: Evidence) -> Iterator[Finding]:
-    """S6: earlier first; an event that comes late does so behind a gap, and only where more than processes broke."""
+    """S6: earlier first; an event that comes late does so behind a gap, and only where more than processes broke.
+
+    What is replayed is an exception: the owners that retain it may hear of a subscription after it got newer events.
+    """
     is_whole = not evidence.faults.cuts and not evidence.faults.departures and not evidence.faults.pauses
     told: dict[SubscriptionId, int] = {}
     last: dict[_Line, _Position] = {}
-    lines = _lines(evidence)
+    lines, replayed = _lines(evidence), _replayed(evidence)
     for at_us, record in evidence.of(Kind.GAP, Kind.DELIVER):
         subscription = record.subscription
         if subscription is None:
@@ -28,8 +31,6 @@ def check_order(evidence: Evidence) -> Iterator[Finding]:
         if record.kind is Kind.GAP:
             if record.reason is Reason.ORDER:
                 told[subscription] = told.get(subscription, 0) + (record.count or 0)
-                if is_whole:
-                    yield Finding("S6", "out of order, though no ring was cut and no member left", record, at_us)
             continue
         line = lines.pop((subscription, record.event), None)
         if line is None or record.event is None:
@@ -38,10 +39,14 @@ def check_order(evidence: Evidence) -> Iterator[Finding]:
         position = (record.event.incarnation, record.event.sequence)
         if position > last.get(line, (-1, -1)):
             last[line] = position
-        elif told.get(subscription, 0):
-            told[subscription] -= 1
-        else:
+        elif not told.get(subscription, 0):
             yield Finding("S6", "handed over after a later event of its publisher and topic", record, at_us)
+        else:
+            told[subscription] -= 1
+            if is_whole and (subscription, record.event) not in replayed:
+                yield Finding("S6", "out of order, though no ring was cut and no member left", record, at_us)
+    if is_whole and any(told.values()):
+        yield Finding("S6", "a gap in the order that no late event follows")
 
 
 def ordered_pairs(evidence: Evidence) -> int:
@@ -71,3 +76,19 @@ def _lines(evidence: Evidence) -> dict[tuple[SubscriptionId, EventId | None], _L
         if event is not None and record.subscription in ordered and record.subscription is not None:
             lines[record.subscription, event.id] = (record.subscription, event.id.node, event.topic)
     return lines
+
+
+def _replayed(evidence: Evidence) -> set[tuple[SubscriptionId, EventId]]:
+    """What was handed to a subscription that asked for replay and was published before it began."""
+    began_us: dict[SubscriptionId, int] = {}
+    for at_us, record in evidence.of(Kind.SUBSCRIBE):
+        if record.subscribed is not None and record.subscribed.replay:
+            began_us[record.subscribed.id] = at_us
+    published_us = {record.event: at_us for at_us, record in evidence.of(Kind.PUBLISH)}
+    return {
+        (record.subscription, record.event)
+        for _, record in evidence.of(Kind.DELIVER)
+        if record.subscription in began_us
+        and record.event is not None
+        and published_us.get(record.event, began_us[record.subscription]) < began_us[record.subscription]
+    }

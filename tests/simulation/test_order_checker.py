@@ -55,6 +55,12 @@ def run_of(*happenings: Event | dict[str, Any], subscription: Subscription = ORD
     return evidence_of(trail)
 
 
+def calm(evidence: Evidence) -> Evidence:
+    """The same in a run that broke nothing but processes."""
+    evidence.faults.cuts.clear()
+    return evidence
+
+
 def late(evidence: Evidence) -> list[EventId | None]:
     """The events that S6 finds to be late in silence."""
     return [finding.record.event for finding in check_order(evidence) if finding.record is not None]
@@ -97,6 +103,24 @@ def test_gap_excuses_as_many_events_as_it_told_of(
 ) -> None:
     """Of its own subscription, for its own reason, and only what comes after it."""
     assert late(run_of(*happenings)) == found
+
+
+def test_gap_is_a_violation_where_nothing_was_cut() -> None:
+    """It may excuse what a cut did, and nothing else; nor may it tell of events that never come late."""
+    assert late(calm(run_of(FIRST, THIRD, told(1), SECOND))) == [SECOND.id]
+    untrue = [finding.text for finding in check_order(calm(run_of(FIRST, told(1), SECOND)))]
+    assert untrue == ["a gap in the order that no late event follows"]
+
+
+@pytest.mark.parametrize(("began", "found"), [(19, [SECOND.id]), (20.5, [])], ids=["live", "past"])
+def test_replayed_past_may_come_behind_a_gap_after_newer_events(began: float, found: list[EventId]) -> None:
+    """It was published before the subscription that asked for it; what came after that is not its past."""
+    replaying = msgspec.structs.replace(ORDERED, id=SUBSCRIPTION.id._replace(sequence=7), replay=True)
+    evidence = run_of(FIRST, THIRD, told(1, replaying), SECOND, subscription=replaying)
+    trail = Trail()
+    trail.add(int(began * H), Kind.SUBSCRIBE, 3, subscription=replaying.id, subscribed=replaying)
+    evidence.entries[:0] = trail.entries
+    assert late(calm(evidence)) == found
 
 
 @pytest.mark.parametrize(
