@@ -245,12 +245,19 @@ class NotifyGap(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """The answer to a command: outcomes from this number on, or a verdict, which a better one may follow."""
+    """The answer to a command: a verdict, which a better one may follow."""
 
     number: int
-    result: tuple[PublishOutcome, ...] | SubscribeVerdict | AdvertiseVerdict
+    result: SubscribeVerdict | AdvertiseVerdict
+
+
+class PublishReply(msgspec.Struct, frozen=True, gc=False):
+    """What became of published events, each with the number of its command."""
+
+    outcomes: Sequence[tuple[int, PublishOutcome]]
 
 
 ToDisk = Persist | ReadPacks
-Effect = Transmit | Connect | Disconnect | Deny | SetTimer | CancelTimer | ToDisk | Notify | NotifyGap | Reply | Record
+ToApplication = Notify | NotifyGap | Reply | PublishReply
+Effect = Transmit | Connect | Disconnect | Deny | SetTimer | CancelTimer | ToDisk | ToApplication | Record
 """A record among the effects is to be written to the trace."""

@@ -123,9 +123,10 @@ class ParcelSorter:
     # Both of them
 
     def _record_matches(self, events: Sequence[Event], taken: list[int], wanted: Wanted) -> None:
-        for event in self._sampler.sample(Kind.MATCH, [events[index] for index in taken]):
-            count = sum(events[index] is event for indexes in wanted.values() for index in indexes)
-            self._step.record(Kind.MATCH, event=event.id, matched=count, guarantee=Guarantee.AT_MOST_ONCE)
+        for number in self._sampler.sample(Kind.MATCH, [events[index] for index in taken]):
+            index = taken[number]
+            count = sum(indexes.count(index) for indexes in wanted.values())
+            self._step.record(Kind.MATCH, event=events[index].id, matched=count, guarantee=Guarantee.AT_MOST_ONCE)
 
     def _hand_out(self, shipment: Shipment, wanted: Wanted) -> None:
         cluster_of, parcel = self._match_index.cluster_of, shipment.parcel

@@ -20,10 +20,10 @@ class TraceSampler:
         self._every = every
         self._untraced: dict[Kind, int] = {}
 
-    def sample(self, kind: Kind, events: list[Event]) -> list[Event]:
-        """Which of the events are traced whole; the same happening of the others is counted."""
-        every = self._every
-        taken = [e for e in events if e.id.sequence % every == 0 or e.guarantee is Guarantee.EFFECTIVELY_ONCE]
+    def sample(self, kind: Kind, events: list[Event]) -> list[int]:
+        """The indexes of the events that are traced whole; the same happening of the others is counted."""
+        every, promised = self._every, Guarantee.EFFECTIVELY_ONCE
+        taken = [i for i, e in enumerate(events) if e.id.sequence % every == 0 or e.guarantee is promised]
         if len(taken) < len(events):
             self._untraced[kind] = self._untraced.get(kind, 0) + len(events) - len(taken)
         return taken

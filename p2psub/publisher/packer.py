@@ -14,7 +14,7 @@ from typing import Final
 from p2psub.admission.permits import Permits
 from p2psub.model.content import Draft, Event, Guarantee
 from p2psub.model.digests import content_bytes, content_hash
-from p2psub.model.effects import PublishCommand, Reply
+from p2psub.model.effects import PublishCommand, PublishReply
 from p2psub.model.ids import Contact, EventId, Key, NodeId, key_of_topic
 from p2psub.model.instants import SECOND_US
 from p2psub.model.merkle import leaf_of
@@ -80,20 +80,24 @@ class Packer:
         taken: dict[Guarantee, list[_Order]] = {guarantee: [] for guarantee in Guarantee}
         refused: list[tuple[_Order, Reason]] = []
         promised = taken[Guarantee.EFFECTIVELY_ONCE]
+        rights = self._permits.of(self._step.me.id)
+        topics = dict.fromkeys([draft.topic for _, draft in orders])
+        is_allowed = {topic: rights.may_publish(topic) for topic in topics}
         for order in orders:
             draft = order[1]
             is_full = len(promised) >= room and draft.guarantee is Guarantee.EFFECTIVELY_ONCE
-            refusal = Reason.OUTBOX_FULL if is_full else self._refusal(draft)
+            refusal = Reason.OUTBOX_FULL if is_full else self._refusal(draft, is_allowed[draft.topic])
             if refusal is None:
                 taken[draft.guarantee].append(order)
             else:
                 refused.append((order, refusal))
         packed = [one for alike in taken.values() for one in self._pack_alike(alike)]
-        self._refuse(refused)
+        if refused:
+            self._refuse(refused)
         return packed
 
-    def _refusal(self, draft: Draft) -> Reason | None:
-        if not self._permits.of(self._step.me.id).may_publish(draft.topic):
+    def _refusal(self, draft: Draft, is_allowed: bool) -> Reason | None:
+        if not is_allowed:
             return Reason.NOT_AUTHORIZED
         return None if self._advertisements.keeps_rate(draft) else Reason.ABOVE_RATE
 
@@ -110,7 +114,7 @@ class Packer:
             outcomes.append((command, PublishOutcome(event.id, refused=reason)))
         for reason, count in unpromised.items():
             self._step.record(Kind.DROP, reason=reason, count=count)
-        reply(self._step, outcomes)
+        self._step.effects.append(PublishReply(outcomes))
 
     def _pack_alike(self, orders: list[_Order]) -> Iterator[Packed]:
         """Events that promise the same: for every owner its own parcels.
@@ -157,27 +161,7 @@ class Packer:
         return Packed(owner, parcel, tuple(leaves), [command for command, _ in orders])
 
     def _record(self, events: list[Event], leaves: list[Leaf]) -> None:
-        """Say in the trace what was published; numbers are in a row."""
-        for event in self._sampler.sample(Kind.PUBLISH, events):
-            digest = leaves[event.id.sequence - events[0].id.sequence]
-            self._step.record(Kind.PUBLISH, event=event.id, digest=digest, published=event)
-
-
-def reply(step: Step, outcomes: list[tuple[int, PublishOutcome]]) -> None:
-    """Answer commands by their numbers: those in a row together."""
-    outcomes.sort(key=_command_of)
-    row: list[PublishOutcome] = []
-    first = 0
-    for command, outcome in outcomes:
-        if row and command != first + len(row):
-            step.effects.append(Reply(first, tuple(row)))
-            row = []
-        if not row:
-            first = command
-        row.append(outcome)
-    if row:
-        step.effects.append(Reply(first, tuple(row)))
-
-
-def _command_of(outcome: tuple[int, PublishOutcome]) -> int:
-    return outcome[0]
+        """Say in the trace what was published."""
+        for index in self._sampler.sample(Kind.PUBLISH, events):
+            event = events[index]
+            self._step.record(Kind.PUBLISH, event=event.id, digest=leaves[index], published=event)

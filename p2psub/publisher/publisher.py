@@ -16,7 +16,7 @@ from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Advertisement, Guarantee, older
-from p2psub.model.effects import PublishCommand
+from p2psub.model.effects import PublishCommand, PublishReply
 from p2psub.model.ids import Contact, EventId, Key
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledge, NotOwner, ParcelToOwner, Predecessor, Publish
@@ -32,7 +32,7 @@ from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.shipment import by_topic, places_by_owner
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.publisher.advertisements import Advertisements
-from p2psub.publisher.packer import Packed, Packer, reply
+from p2psub.publisher.packer import Packed, Packer
 
 _REDIRECTS_MAX: Final = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
@@ -130,7 +130,8 @@ class Publisher:
 
     def _send_once(self, packed: Packed) -> None:
         parcel = packed.parcel
-        reply(self._step, [(n, PublishOutcome(e.id)) for n, e in zip(packed.commands, parcel.events, strict=True)])
+        outcomes = [(n, PublishOutcome(e.id)) for n, e in zip(packed.commands, parcel.events, strict=True)]
+        self._step.effects.append(PublishReply(outcomes))
         if packed.owner is None:
             self._step.record(Kind.DROP, reason=Reason.NO_OWNER, count=len(parcel.events))
         else:
@@ -172,7 +173,7 @@ class Publisher:
         if waiting is None:
             return
         first = waiting.parcel.first
-        replies: list[tuple[int, PublishOutcome]] = []
+        outcomes: list[tuple[int, PublishOutcome]] = []
         for said in acknowledged.outcomes:
             if said.refused is Reason.DISK_FULL and waiting.tries > 1:
                 # Another owner may have taken it, and its holders give back: it waits for room, or for that one's word.
@@ -191,10 +192,11 @@ class Publisher:
             for place in places_in(places):
                 id_ = EventId(first.node, first.incarnation, first.sequence + place)
                 outcome = PublishOutcome(id_, said.copies, said.matched, said.refused)
-                replies.append((waiting.commands[place], outcome))
+                outcomes.append((waiting.commands[place], outcome))
         if not waiting.places:
             self._forget(waiting.parcel)
-        reply(self._step, replies)
+        if outcomes:
+            self._step.effects.append(PublishReply(outcomes))
 
     def _forget(self, parcel: Parcel) -> None:
         del self._outbox[parcel.number]

@@ -20,6 +20,7 @@ from p2psub.model.effects import (
     Notify,
     NotifyGap,
     Persist,
+    PublishReply,
     ReadPacks,
     Received,
     Reply,
@@ -89,7 +90,7 @@ class Driver:
         read: Callable[[ReadPacks], None],
         record: Callable[[Record], None],
         notify: Callable[[Notify | NotifyGap], None],
-        reply: Callable[[Reply], None],
+        reply: Callable[[Reply | PublishReply], None],
         deny: Callable[[Deny], None] | None = None,
         *,
         pulse: Pulse | None = None,
@@ -112,6 +113,7 @@ class Driver:
             Notify: notify,
             NotifyGap: notify,
             Reply: reply,
+            PublishReply: reply,
         }
         self.counters: Counter[str] = Counter()
 

@@ -18,13 +18,14 @@ from p2psub.model.effects import (
     Notify,
     NotifyGap,
     PublishCommand,
+    PublishReply,
     Reply,
     SubscribeCommand,
     UnsubscribeCommand,
     WithdrawCommand,
 )
 from p2psub.model.ids import SubscriptionId
-from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
 from p2psub.runtime.advertisement_handle import AdvertisementHandle
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.pulse import Pulse
@@ -241,17 +242,19 @@ class Peer:
 
     # From the node
 
-    def replied(self, reply: Reply) -> None:
-        """The node answers a command."""
-        if isinstance(reply.result, SubscribeVerdict):
+    def replied(self, reply: Reply | PublishReply) -> None:
+        """The node answers commands."""
+        if isinstance(reply, PublishReply):
+            self._published(reply)
+        elif isinstance(reply.result, SubscribeVerdict):
             self._judged(reply.number, reply.result)
-            return
-        if isinstance(reply.result, AdvertiseVerdict):
+        else:
             advertisement = self._advertised.get(reply.number)
             if advertisement is not None:
                 advertisement.put(reply.result)
-            return
-        for number, outcome in enumerate(reply.result, reply.number):
+
+    def _published(self, reply: PublishReply) -> None:
+        for number, outcome in reply.outcomes:
             publishing, index = self._publishing.pop(number)
             publishing.take(index, outcome)
         if self._full and len(self._publishing) < UNACKNOWLEDGED_MAX:

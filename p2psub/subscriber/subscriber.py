@@ -8,7 +8,7 @@ from typing import Final
 
 from p2psub.admission.declarations import Declarations, Declared
 from p2psub.config import PubSubConfig
-from p2psub.model.content import DeclarationState, Event, Guarantee, Order, Subscription
+from p2psub.model.content import DeclarationState, Guarantee, Order, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, NodeId, Process, SubscriptionId
@@ -334,13 +334,10 @@ class Subscriber:
         late = 0 if wanted.order is None else wanted.order.count_late(events, self._step.now)
         if late:
             self._notify_gap(id_, late, Reason.ORDER)
-        traced = self._sampler.sample(Kind.DELIVER, events)
-        is_whole = len(traced) == len(events)
-        leaf_of = {event.id: leaf for event, leaf in hashed} if not is_whole else {}
-        leaves = [leaf for _, leaf in hashed] if is_whole else [leaf_of[event.id] for event in traced]
+        traced = [hashed[index] for index in self._sampler.sample(Kind.DELIVER, events)]
         for first, count in _rows(traced):
-            run, digest = None if count == 1 else count, b"".join(leaves[first : first + count])
-            self._step.record(Kind.DELIVER, event=traced[first].id, run=run, subscription=id_, digest=digest)
+            run, digest = None if count == 1 else count, b"".join([leaf for _, leaf in traced[first : first + count]])
+            self._step.record(Kind.DELIVER, event=traced[first][0].id, run=run, subscription=id_, digest=digest)
         self._step.effects.append(Notify(id_, events))
 
     def _tell_gap(self, wanted: _Wanted) -> None:
@@ -380,13 +377,13 @@ class Subscriber:
                     del wanted.inflows[name]
 
 
-def _rows(events: list[Event]) -> Iterator[tuple[int, int]]:
+def _rows(hashed: list[Hashed]) -> Iterator[tuple[int, int]]:
     """Where events of one publisher whose numbers are in a row begin, and how many they are."""
     first = 0
-    for index in range(1, len(events) + 1):
-        if index < len(events):
-            node, incarnation, sequence = events[index - 1].id
-            if events[index].id == (node, incarnation, sequence + 1):
+    for index in range(1, len(hashed) + 1):
+        if index < len(hashed):
+            node, incarnation, sequence = hashed[index - 1][0].id
+            if hashed[index][0].id == (node, incarnation, sequence + 1):
                 continue
         yield first, index - first
         first = index

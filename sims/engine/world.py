@@ -17,6 +17,7 @@ from p2psub.model.effects import (
     NotifyGap,
     PacksRead,
     Persist,
+    PublishReply,
     ReadPacks,
     Reply,
     SetTimer,
@@ -46,7 +47,7 @@ DRIFT_PPM_MAX: Final = 20_000
 _FIRED: Final = TimerFired()
 
 OnNotify = Callable[[Host, Notify | NotifyGap], None]
-OnReply = Callable[[Host, Reply], None]
+OnReply = Callable[[Host, Reply | PublishReply], None]
 
 
 class World:
@@ -98,6 +99,7 @@ class World:
             Notify: self._notify,  # type: ignore[dict-item]
             NotifyGap: self._notify,  # type: ignore[dict-item]
             Reply: self._reply,  # type: ignore[dict-item]
+            PublishReply: self._reply,  # type: ignore[dict-item]
             Connect: self.network.connect,  # type: ignore[dict-item]
             Disconnect: self.network.disconnect,  # type: ignore[dict-item]
             CancelTimer: self._cancel_timer,
@@ -294,7 +296,7 @@ class World:
         for observe in self.on_notify:
             observe(host, effect)
 
-    def _reply(self, host: Host, effect: Reply) -> None:
+    def _reply(self, host: Host, effect: Reply | PublishReply) -> None:
         for observe in self.on_reply:
             observe(host, effect)
 

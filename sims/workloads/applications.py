@@ -17,6 +17,7 @@ from p2psub.model.effects import (
     Notify,
     NotifyGap,
     PublishCommand,
+    PublishReply,
     Reply,
     SubscribeCommand,
     UnsubscribeCommand,
@@ -165,8 +166,8 @@ class Applications:
             self._offers[number] = Interest(host, host.incarnation)
             self._world.command(host, AdvertiseCommand(number, draw_pinned_filter(rng), rng.uniform(0.01, 5.0)))
 
-    def _replied(self, host: Host, reply: Reply) -> None:
-        if not isinstance(reply.result, SubscribeVerdict):
+    def _replied(self, host: Host, reply: Reply | PublishReply) -> None:
+        if isinstance(reply, PublishReply) or not isinstance(reply.result, SubscribeVerdict):
             return
         status = reply.result.status
         self.verdicts[status] = self.verdicts.get(status, 0) + 1

@@ -19,6 +19,7 @@ from p2psub.model.effects import (
     PacksRead,
     Persist,
     PublishCommand,
+    PublishReply,
     ReadPacks,
     Received,
     Reply,
@@ -148,12 +149,12 @@ def test_node_alone_publishes_to_itself() -> None:
     machine.run(4)
     machine.step(PublishCommand(2, [Draft("x", body=b"body")]))
     machine.run(4)
-    replies = [effect for effect in machine.effects if isinstance(effect, Reply)]
+    replies = [effect for effect in machine.effects if isinstance(effect, Reply | PublishReply)]
     notified = [effect for effect in machine.effects if isinstance(effect, Notify)]
     subscription = subscription_of(on_topic("x"), 1, subscriber=1).id
     assert replies == [
         Reply(1, SubscribeVerdict(subscription, VerdictStatus.STABLE)),
-        Reply(2, (PublishOutcome(notified[0].events[0].id, 1, 1),)),
+        PublishReply([(2, PublishOutcome(notified[0].events[0].id, 1, 1))]),
     ]
     assert [(n.subscription, [event.body for event in n.events]) for n in notified] == [(subscription, [b"body"])]
     assert machine.core.status().undischarged == 0

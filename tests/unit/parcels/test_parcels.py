@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from p2psub.api.validation import ATTRIBUTES_MAX, check_draft
 from p2psub.model.content import EVENT_BYTES_MAX, TOPIC_BYTES_MAX, Draft, Guarantee
 from p2psub.model.digests import content_hash
-from p2psub.model.effects import PublishCommand, Reply
+from p2psub.model.effects import PublishCommand, PublishReply
 from p2psub.model.ids import key_of_topic
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
@@ -109,8 +109,8 @@ def test_application_is_answered_at_once() -> None:
     """That there are no copies, for every event of its command under its own number."""
     ring = Ring()
     ring.publish(drafts(2))
-    (reply,) = effects_of(ring[PUBLISHER].step, Reply)
-    assert reply == Reply(1, tuple(PublishOutcome(event.id) for event in free_events(2)))
+    (reply,) = effects_of(ring[PUBLISHER].step, PublishReply)
+    assert reply == PublishReply([(n, PublishOutcome(event.id)) for n, event in enumerate(free_events(2), 1)])
 
 
 def test_every_end_of_the_way_is_traced() -> None:
@@ -241,11 +241,9 @@ def test_publisher_sends_nothing_that_it_may_not_publish() -> None:
     ring.publish([*drafts(1), *drafts(2, OTHER_TOPIC), *drafts(1)])
     ((_, _, stream),) = ring.said_of(ParcelToOwner)
     assert [event.attributes["n"] for event in stream.parcel.events] == [1, 1]
-    refusals: dict[int, list[str | None]] = {}
-    for reply in effects_of(ring[PUBLISHER].step, Reply):
-        assert isinstance(reply.result, tuple)
-        refusals[reply.number] = [outcome.refused for outcome in reply.result]
-    assert refusals == {1: [None], 2: ["not_authorized"] * 2, 4: [None]}
+    replies = effects_of(ring[PUBLISHER].step, PublishReply)
+    refusals = {command: outcome.refused for reply in replies for command, outcome in reply.outcomes}
+    assert refusals == {1: None, 2: "not_authorized", 3: "not_authorized", 4: None}
     assert ring.drops(PUBLISHER) == [("not_authorized", 2)]
 
 

@@ -14,17 +14,15 @@ def test_promised_event_is_always_traced() -> None:
     """The audit of the promise has to see each of them."""
     sampler = TraceSampler(step_at(1), 64)
     events = [event_of("t", n) for n in range(200)]
-    assert sampler.sample(Kind.PUBLISH, events) == events
+    assert sampler.sample(Kind.PUBLISH, events) == list(range(200))
 
 
 def test_every_node_draws_the_same_sample_of_the_others() -> None:
     """So a sampled event's whole way can be followed."""
     one, other = TraceSampler(step_at(1), 4), TraceSampler(step_at(2), 4)
     events = [event_of("t", n, guarantee=FREE) for n in range(1, 13)]
-    drawn = one.sample(Kind.PUBLISH, events)
-    assert (
-        drawn == [event for event in events if other.sample(Kind.DELIVER, [event])] == [events[n] for n in (3, 7, 11)]
-    )
+    assert one.sample(Kind.PUBLISH, events) == [3, 7, 11]
+    assert [n for n, event in enumerate(events) if other.sample(Kind.DELIVER, [event])] == [3, 7, 11]
 
 
 def test_rest_is_counted_and_told_at_the_tick() -> None:

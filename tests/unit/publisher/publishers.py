@@ -8,7 +8,7 @@ from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Draft, Event, Guarantee
-from p2psub.model.effects import PublishCommand, Reply
+from p2psub.model.effects import PublishCommand, PublishReply
 from p2psub.model.ids import Contact, EventId, Key, key_of_topic
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.pubsub import Acknowledge, Acknowledged, NotOwner, ParcelToOwner, Publish
@@ -91,8 +91,9 @@ class PublishingPeer:
         """One of them is answered."""
         self.lookups.on_found(OWNER, Found(CLUSTER, self.lookups_sent[key], at(1), (owner,), 1))
 
-    def replies(self) -> list[Reply]:
-        return effects_of(self.step, Reply)
+    def replies(self) -> list[tuple[int, PublishOutcome]]:
+        """What applications were told of their events, each by the number of its command."""
+        return [told for reply in effects_of(self.step, PublishReply) for told in reply.outcomes]
 
 
 def far_topic() -> str:

@@ -6,10 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psub.config import PubSubConfig
-from p2psub.model.effects import Reply
 from p2psub.model.ids import key_of_topic
 from p2psub.model.messages.pubsub import Acknowledge, Acknowledged, NotOwner, Publish
-from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.parcels import ParcelId
 from p2psub.model.reasons import Reason
 from tests.unit.bench import (
@@ -40,12 +38,6 @@ def numbers(publish: Publish) -> list[int]:
     return [event.id.sequence for event in publish.parcel.events]
 
 
-def told(reply: Reply) -> tuple[PublishOutcome, ...]:
-    """What an application is told of its events."""
-    assert isinstance(reply.result, tuple)
-    return reply.result
-
-
 def test_ids_of_a_parcel_are_in_a_row_and_in_the_order_of_publishing() -> None:
     """Whatever else was published between: for each owner its own row."""
     publisher = PublishingPeer(owners=BOTH)
@@ -60,8 +52,8 @@ def test_ids_of_a_parcel_are_in_a_row_and_in_the_order_of_publishing() -> None:
     ]
     assert all(publish.parcel.is_sound() for _, publish in said)
     acknowledge(publisher)
-    rows = [(reply.number, [outcome.event.sequence for outcome in told(reply)]) for reply in publisher.replies()]
-    assert rows == [(1, [1]), (4, [2, 3])]
+    told = [(command, outcome.event.sequence) for command, outcome in publisher.replies()]
+    assert told == [(1, 1), (4, 2), (5, 3)]
 
 
 def test_topics_of_a_parcel_are_each_in_the_order_of_publishing() -> None:
@@ -77,8 +69,8 @@ def test_topics_of_a_parcel_are_each_in_the_order_of_publishing() -> None:
         ("c", 5),
     ]
     acknowledge(publisher)
-    (reply,) = publisher.replies()
-    assert (reply.number, [outcome.event.sequence for outcome in told(reply)]) == (10, [1, 3, 2, 5, 4])
+    told = [(command, outcome.event.sequence) for command, outcome in publisher.replies()]
+    assert told == [(10, 1), (12, 2), (11, 3), (14, 4), (13, 5)]
 
 
 def test_full_disk_is_the_last_word_on_a_first_try_alone() -> None:
@@ -87,8 +79,7 @@ def test_full_disk_is_the_last_word_on_a_first_try_alone() -> None:
     full = Acknowledged(bits(), refused=Reason.DISK_FULL)
     publisher.publish(1, ONCE)
     publisher.core.on_acknowledge(OWNER, Acknowledge(ParcelId(node_at(1), 1, 1), (full,)))
-    (reply,) = publisher.replies()
-    assert [outcome.refused for outcome in told(reply)] == [Reason.DISK_FULL]
+    assert [outcome.refused for _, outcome in publisher.replies()] == [Reason.DISK_FULL]
     publisher.publish(2, ONCE)
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
     publisher.find(NEW_OWNER)
@@ -99,23 +90,20 @@ def test_full_disk_is_the_last_word_on_a_first_try_alone() -> None:
 
 
 def test_partly_acknowledged_parcel_is_tried_again_without_what_was_acknowledged() -> None:
-    """Replies come in rows of command numbers, each once; the rest stays ours, and is a part of the same parcel."""
+    """Each event is answered once; the rest stays ours, and is a part of the same parcel."""
     publisher = PublishingPeer(owner=OWNER)
     publisher.publish(20, *[ONCE] * 5)
     ((_, whole),) = sent_of(publisher.step, Publish)
     acknowledge(publisher, 0, 1, 3)
     acknowledge(publisher, 1, 3)
-    assert publisher.replies() == [
-        Reply(20, (outcome_of(1), outcome_of(2))),
-        Reply(23, (outcome_of(4),)),
-    ]
+    assert publisher.replies() == [(20, outcome_of(1)), (21, outcome_of(2)), (23, outcome_of(4))]
     assert publisher.outbox == 2
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
     publisher.find(OWNER)
     ((_, again),) = sent_of(publisher.step, Publish)
     assert again.parcel == whole.parcel.part(0b10100)
     acknowledge(publisher)
-    assert publisher.replies() == [Reply(22, (outcome_of(3),)), Reply(24, (outcome_of(5),))]
+    assert publisher.replies() == [(22, outcome_of(3)), (24, outcome_of(5))]
     assert publisher.outbox == 0
 
 
@@ -197,8 +185,8 @@ def test_full_outbox_counts_events_and_takes_what_fits() -> None:
     publisher.publish(1, *[ONCE] * 5)
     ((_, publish),) = sent_of(publisher.step, Publish)
     assert numbers(publish) == [1, 2, 3]
-    (reply,) = publisher.replies()
-    assert (reply.number, [outcome.refused for outcome in told(reply)]) == (4, ["outbox_full"] * 2)
+    refused = [(command, outcome.refused) for command, outcome in publisher.replies()]
+    assert refused == [(4, "outbox_full"), (5, "outbox_full")]
     acknowledge(publisher, 1)
     publisher.publish(6, ONCE, ONCE)
     ((_, publish),) = sent_of(publisher.step, Publish)
@@ -222,9 +210,7 @@ def test_whatever_an_owner_says_each_event_is_answered_once(said: list[tuple[int
     for number, words in said:
         publisher.core.on_acknowledge(OWNER, Acknowledge(ParcelId(node_at(1), 1, number), tuple(words)))
         publisher.hear_not_owner(number, *((word.bitmap, NEW_OWNER) for word in words))
-    answered = [
-        command for reply in publisher.replies() for command in range(reply.number, reply.number + len(told(reply)))
-    ]
+    answered = [command for command, _ in publisher.replies()]
     assert len(answered) == len(set(answered))
     assert publisher.outbox == 12 - len(answered)
     sent(publisher.step)

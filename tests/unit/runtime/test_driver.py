@@ -19,6 +19,7 @@ from p2psub.model.effects import (
     Notify,
     NotifyGap,
     Persist,
+    PublishReply,
     ReadPacks,
     Received,
     Reply,
@@ -30,7 +31,7 @@ from p2psub.model.effects import (
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.outcomes import PublishOutcome
+from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
 from p2psub.runtime.driver import AFTER_FAULT_US, Driver, steady_us
@@ -156,7 +157,8 @@ async def test_effects_are_performed_in_order(nursery: trio.Nursery) -> None:
         Transmit(node_at(2), [Ping()], STAMP),
         Notify(SUBSCRIPTION, [event_of("t")]),
         NotifyGap(SUBSCRIPTION, 3, Reason.CHANNEL_FULL),
-        Reply(1, (PublishOutcome(event_of("t").id, 3, 0),)),
+        Reply(1, SubscribeVerdict(SUBSCRIPTION, VerdictStatus.STABLE)),
+        PublishReply([(2, PublishOutcome(event_of("t").id, 3, 0))]),
         Disconnect(node_at(2), "enough"),
     ]
     machine.answers = [effects]

@@ -29,6 +29,7 @@ from p2psub.model.effects import (
     Notify,
     NotifyGap,
     PublishCommand,
+    PublishReply,
     Reply,
     SubscribeCommand,
     UnsubscribeCommand,
@@ -95,8 +96,8 @@ class Node:
             self.acknowledge(number)
 
     def acknowledge(self, *numbers: int) -> None:
-        """Some publishes, those with consecutive numbers, in one answer."""
-        self.peer.replied(Reply(numbers[0], tuple(map(outcome, numbers))))
+        """Some publishes in one answer."""
+        self.peer.replied(PublishReply([(number, outcome(number)) for number in numbers]))
 
     def judge(self, command: Input, status: VerdictStatus, name: SubscriptionId = ID) -> None:
         """Give a verdict on a subscription."""
@@ -201,11 +202,11 @@ async def test_a_refused_publish_is_raised_with_advice(
             await node.peer.publish({}, topic="t")
 
     await node.asked()
-    node.peer.replied(Reply(1, (refused,)))
+    node.peer.replied(PublishReply([(1, refused)]))
     await trio.testing.wait_all_tasks_blocked()
     nursery.start_soon(node.publish, "a", "b")
     await node.asked()
-    node.peer.replied(Reply(2, (refused, outcome(3))))
+    node.peer.replied(PublishReply([(2, refused), (3, outcome(3))]))
     await trio.testing.wait_all_tasks_blocked()
     assert node.outcomes == [[refused, outcome(3)]]
 
