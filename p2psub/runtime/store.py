@@ -44,7 +44,6 @@ class Store:
         "_backoff",
         "_doomed",
         "_durable_number",
-        "_has_slack",
         "_lock",
         "_path",
         "_put_number",
@@ -65,8 +64,6 @@ class Store:
         self._waiting = Transaction()
         self._doomed: list[int] = []
         """A heap: the oldest packs are erased first."""
-        self._has_slack = False
-        """Whether the file may have free pages to give back."""
         self._put_number = 0
         self._durable_number = 0
         self._reads: deque[ReadPacks] = deque()
@@ -141,7 +138,7 @@ class Store:
 
     async def tidy(self) -> None:
         """Drain, and return when the file has given back what it does not need."""
-        while self._is_owing or self._has_slack:
+        while self._is_owing or self._tables.has_slack:
             if not await self._commit():
                 await trio.sleep(next(self._backoff))
 
@@ -174,11 +171,11 @@ class Store:
             try:
                 if self._is_owing:
                     return await self._commit_waiting()
-                if self._has_slack:
+                if self._tables.has_slack:
                     await self._shrink()
                 return True
             finally:
-                if self._is_owing or self._has_slack:
+                if self._is_owing or self._tables.has_slack:
                     self._arrived.set()
 
     async def _commit_waiting(self) -> bool:
@@ -224,10 +221,9 @@ class Store:
 
     async def _shrink(self) -> None:
         try:
-            self._has_slack = await trio.to_thread.run_sync(self._tables.shrink)
+            await trio.to_thread.run_sync(self._tables.shrink)
         except sqlite3.Error as error:
             logger.info("%s stays as large as it is: %s", self._path, error)
-            self._has_slack = False
 
     def _note_trouble(self, error: sqlite3.Error) -> None:
         trouble = str(fault_of(self._path, error))
@@ -238,7 +234,6 @@ class Store:
     def _note_success(self, rows: int) -> None:
         self.commits += 1
         self.rows_stored += rows
-        self._has_slack = True
 
     def _note_end_of_trouble(self) -> None:
         if self.trouble is not None:

@@ -47,6 +47,9 @@ ERASED_PACKS_MAX: Final = 1024
 _ERASED_PAGES_MAX: Final = 1024
 """Pages of the file that one commit frees, or a few more: 4 MB of bodies take some 20 ms."""
 _ERASED_AT_ONCE: Final = 32
+_ERASED_UNSEEN_MAX: Final = 256
+"""Packs that are erased, a few at a time, before the file's free pages are looked at. A look waits twice for the lock
+of the interpreter, which in a busy process may take as long as the disk."""
 _FREE_PAGES_KEPT: Final = 4096
 """Free pages that stay in the file: the next packs need them. 16 MB, a guess."""
 _SHRINK_PAGES: Final = 256
@@ -73,12 +76,15 @@ class Transaction:
 class StoreTables:
     """What lies in the file. One call at a time, from whichever thread."""
 
-    __slots__ = ("_codec", "_connection", "_path")
+    __slots__ = ("_codec", "_connection", "_erased_unseen", "_path", "has_slack")
 
     def __init__(self, path: Path, connection: sqlite3.Connection, codec: PackCodec) -> None:
         self._path = path
         self._connection = connection
         self._codec = codec
+        self._erased_unseen = 0
+        self.has_slack = False
+        """Whether the file is known to have free pages to give back."""
 
     # Loading
 
@@ -166,37 +172,43 @@ class StoreTables:
         with self._transaction():
             # Erasures first: on a full disk they make the room that the others need.
             left = self._erase_packs(content.erased_packs)
-            self._connection.executemany(_ERASE, erased)
-            self._connection.executemany(_KEEP, kept)
-            self._connection.executemany(_KEEP_HEAD, self._codec.head_rows(packs))
-            self._connection.executemany(_KEEP_BODY, self._codec.body_rows(packs))
+            if content.rows:
+                self._connection.executemany(_ERASE, erased)
+                self._connection.executemany(_KEEP, kept)
+            if packs:
+                self._connection.executemany(_KEEP_HEAD, self._codec.head_rows(packs))
+                self._connection.executemany(_KEEP_BODY, self._codec.body_rows(packs))
         return left
 
     def _erase_packs(self, numbers: list[int]) -> list[int]:
-        free_max = self._count("freelist_count") + _ERASED_PAGES_MAX
+        are_many = len(numbers) > _ERASED_AT_ONCE
+        free_max = self._free_pages() + _ERASED_PAGES_MAX if are_many else 0
         done = 0
-        while done < len(numbers) and self._count("freelist_count") < free_max:
+        while done < len(numbers) and (done == 0 or self._free_pages() < free_max):
             few = [(number,) for number in numbers[done : done + _ERASED_AT_ONCE]]
             for statement in _ERASE_PACK:
                 self._connection.executemany(statement, few)
             done += len(few)
+        self._erased_unseen += done
+        if are_many or self._erased_unseen >= _ERASED_UNSEEN_MAX:
+            self._erased_unseen = 0
+            self.has_slack = self._free_pages() > _FREE_PAGES_KEPT
         return numbers[done:]
 
-    def shrink(self) -> bool:
-        """Give some free pages back to the disk; whether there are more to give."""
-        free = self._count("freelist_count")
-        if free <= _FREE_PAGES_KEPT:
-            return False
+    def shrink(self) -> None:
+        """Give some free pages back to the disk."""
+        self.has_slack = False
+        free = self._free_pages()
         # As a script: `execute` would stop after the first page.
         self._connection.executescript(f"PRAGMA incremental_vacuum({_SHRINK_PAGES})")
-        left = self._count("freelist_count")
+        left = self._free_pages()
         if left <= _FREE_PAGES_KEPT:
             # Only a checkpoint makes the file shorter.
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return _FREE_PAGES_KEPT < left < free
+        self.has_slack = _FREE_PAGES_KEPT < left < free
 
-    def _count(self, pragma: str) -> int:
-        (count,) = self._connection.execute(f"PRAGMA {pragma}").fetchone()
+    def _free_pages(self) -> int:
+        (count,) = self._connection.execute("PRAGMA freelist_count").fetchone()
         return int(count)
 
     @contextmanager
