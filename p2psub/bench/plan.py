@@ -176,6 +176,30 @@ class PromisedPlan(BenchPlan):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StalledPlan(BenchPlan):
+    """A ring of peers in which one subscriber takes nothing for so long."""
+
+    owed: int = 100_000
+    """Events that wait for it, or a few more."""
+    idle_s: float = 600.0
+    """How long it takes nothing while nothing is published."""
+    timed_s: float = 20.0
+    """How long latency is measured, without it and with it."""
+    rate_per_s: float = 200.0
+    """Events per second meanwhile."""
+    window: int = 1024
+    """Events that the channel of a subscription takes, as by default."""
+    at_once: int = 250
+
+    def __post_init__(self) -> None:
+        BenchPlan.__post_init__(self)
+        self._check_counts("owed", "window")
+        for name in ("idle_s", "timed_s", "rate_per_s"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError(name.removesuffix("_s").removesuffix("_per"), "use more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorePlan:
     """A store by itself, without a peer."""
 

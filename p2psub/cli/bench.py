@@ -17,10 +17,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Ownership, PromisedPlan
+from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Ownership, PromisedPlan, StalledPlan
 from p2psub.cli.bench_analyze import bench_analyze
 from p2psub.cli.bench_store import bench_store
-from p2psub.cli.bench_tables import filtered_table, link_table, promised_table
+from p2psub.cli.bench_tables import filtered_table, link_table, promised_table, stalled_table
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
 from p2psub.cli.matching import bench_matching
@@ -29,12 +29,13 @@ from p2psub.model.content import Guarantee
 if TYPE_CHECKING:
     from p2psub.bench.promised_report import PromisedReport
     from p2psub.bench.report import FilteredReport, LinkReport
+    from p2psub.bench.stalled import StalledReport
     from p2psub.demo.stages import ProgressReporter
 
 EXIT_LOST = 3
 
 P = TypeVar("P", bound=BenchPlan)
-R = TypeVar("R", "LinkReport", "FilteredReport", "PromisedReport")
+R = TypeVar("R", "LinkReport", "FilteredReport", "PromisedReport", "StalledReport")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -53,6 +54,10 @@ OPTIONS: dict[str, Any] = {
     ],
     "seconds": Annotated[float, typer.Option(help="How long latency is measured in a round, at 200 events a second.")],
     "duration_s": Annotated[float, typer.Option("--seconds", help="How long to publish and measure.")],
+    "owed": Annotated[int, typer.Option(help="Events that wait for the subscriber that takes nothing.")],
+    "idle_s": Annotated[float, typer.Option("--seconds", help="How long it takes nothing while nothing is published.")],
+    "timed_s": Annotated[float, typer.Option("--timed", help="Seconds for which latency is measured, twice.")],
+    "window": Annotated[int, typer.Option(help="Events that the channel of a subscription takes.")],
     "topics": Annotated[int, typer.Option(help="Topics, which the events take in turn.")],
     "wildcards": Annotated[
         int,
@@ -146,6 +151,20 @@ def promised(plan: PromisedPlan, as_json: bool) -> None:
     earlier = None if plan.before is None else read_report(plan.before)
     report = _measure(plan, lambda directory, reporter: bench_promised(plan, directory, reporter))
     _say(report if earlier is None else compared(report, earlier), as_json, promised_table)
+    _end(report.lost + report.duplicates)
+
+
+@app.command()
+@_planned(StalledPlan)
+def stalled(plan: StalledPlan, as_json: bool) -> None:
+    """What a subscriber that takes nothing costs its owner and the others, and whether it gets everything in the end.
+
+    Publisher, owner and two subscribers to the same topic are four different peers; one subscriber stops for --seconds.
+    """
+    from p2psub.bench.stalled import bench_stalled  # noqa: PLC0415
+
+    report = _measure(plan, lambda directory, reporter: bench_stalled(plan, directory, reporter))
+    _say(report, as_json, stalled_table)
     _end(report.lost + report.duplicates)
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from p2psub.bench.promised_report import PromisedReport, PromisedSettings
     from p2psub.bench.report import BenchSettings, BurstSettings, FilteredReport, LinkReport
+    from p2psub.bench.stalled import StalledReport
     from p2psub.bench.store_report import StoreReport
 
 Rows = list[tuple[str, str]]
@@ -93,6 +94,28 @@ def promised_table(report: PromisedReport) -> Table:
         *_comparison_rows(report),
     ]
     return _table("effectively_once in a ring of 4", rows, _promised_rows(report.settings))
+
+
+def stalled_table(report: StalledReport) -> Table:
+    """The report of `bench stalled`."""
+    settings, percent, before = report.settings, report.owner_cpu_percent, report.owner_cpu_percent_before
+    latency = f"p50 {report.latency_p50_ms:,.1f} ms, p99 {report.latency_p99_ms:,.1f} ms"
+    latency_before = f"p50 {report.latency_p50_ms_before:,.1f} ms, p99 {report.latency_p99_ms_before:,.1f} ms"
+    rows = [
+        ("owed", f"{report.owed:,} events to a subscriber that takes nothing"),
+        ("the owner meanwhile", f"{percent:.1f} % of a core, {report.owner_rss_mb:,.0f} MB; before {before:.1f} %"),
+        ("the other subscriber", f"{latency}; before {latency_before}"),
+        ("latency p99 ratio", f"{report.latency_p99_ratio:.2f}"),
+        ("when it takes again", f"all of it in {report.drain_s:,.1f} s, {report.drain_events_per_s:,.0f}/s"),
+        ("lost", f"{report.lost:,}"),
+        ("duplicates", f"{report.duplicates:,}"),
+    ]
+    conditions = [
+        ("silence", f"{settings.idle_s:g} s; a channel takes {settings.window:,} events"),
+        ("events", f"{settings.event_bytes} bytes; latency is measured at {settings.rate_per_s:g}/s"),
+    ]
+    traces = "on" if settings.traces else "off"
+    return _table("a stalled subscriber in a ring of 4", rows, _settings_rows(settings, traces, conditions))
 
 
 def store_table(report: StoreReport) -> Table:

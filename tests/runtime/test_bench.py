@@ -14,6 +14,7 @@ import pytest
 
 from p2psub.bench.promised_report import PromisedFigures, PromisedReport
 from p2psub.bench.report import FilteredReport, LinkReport
+from p2psub.bench.stalled import StalledReport
 from p2psub.bench.store_report import StoreReport
 from p2psub.bench.workers import WorkerEnded, open_crew
 
@@ -90,6 +91,17 @@ def test_promised_counts_what_a_promise_costs(tmp_path: Path) -> None:
     assert again["lost"] == 0
     assert again["before"]["differing"]["topics"] == [9, 4]
     assert again["before"]["ratios"]["rows_per_event"] > 0
+
+
+def test_stalled_subscriber_gets_everything_in_the_end(tmp_path: Path) -> None:
+    """Ten channels full wait for it meanwhile, and the other subscriber does not."""
+    report = report_of(tmp_path, "stalled", "--owed=640", "--window=64", "--seconds=1", "--timed=1", "--rate=40")
+    assert set(report) == set(StalledReport.__struct_fields__)
+    assert report["owed"] >= 640 + 40
+    assert (report["lost"], report["duplicates"]) == (0, 0)
+    figures = {name: value for name, value in report.items() if isinstance(value, float)}
+    assert not {name: value for name, value in figures.items() if value <= 0}
+    assert report["settings"]["window"] == 64
 
 
 def test_store_is_measured_beside_a_bare_loop(tmp_path: Path) -> None:
