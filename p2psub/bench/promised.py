@@ -13,6 +13,7 @@ from typing import Final
 import trio
 
 from p2psub.api.settings import NODE
+from p2psub.bench.arrival import wait_for_arrival
 from p2psub.bench.content import PRICES, EventLoad
 from p2psub.bench.orders import (
     EventRoll,
@@ -30,7 +31,7 @@ from p2psub.bench.stretch import Look, Stretch, duplicates_of, lost_of
 from p2psub.bench.topic_roles import NOTHING, TopicRoles, filters_of, roles_of, shard_owners_of
 from p2psub.bench.workers import dump_profiles, open_crew
 from p2psub.demo.directories import trace_bytes_below
-from p2psub.demo.stages import LOOK_EVERY_S, ProgressReporter, Stages, TooSlow, patient
+from p2psub.demo.stages import ProgressReporter, Stages, TooSlow, patient
 from p2psub.model.content import Guarantee
 from p2psub.runtime.trace_writer import TraceConfig
 
@@ -109,7 +110,8 @@ class PromisedTrial:
         async with trio.open_nursery() as nursery:
             for number in range(self.plan.publishers):
                 nursery.start_soon(publish, number)
-        await self._drain(sum(each.acknowledged + each.unacknowledged for each in published))
+        wanted = sum(each.acknowledged + each.unacknowledged for each in published)
+        await wait_for_arrival(self.overlay.peers, wanted, self.plan.silence_s)
         await trio.sleep(SETTLE_S)
         return published
 
@@ -119,15 +121,6 @@ class PromisedTrial:
         load = EventLoad(len(topics) * PRICES, topics, plan.body_bytes, Guarantee.EFFECTIVELY_ONCE)
         rate_per_s = plan.rate_per_s / plan.publishers
         return PublishForOrder(load, seconds, plan.silence_s, plan.calls, plan.at_once, rate_per_s)
-
-    async def _drain(self, wanted: int) -> None:
-        came = -1
-        with trio.CancelScope() as patience:
-            while came < wanted:
-                now = sum([(await peer.look()).followed for peer in self.overlay.peers])
-                if now > came:
-                    came, patience.deadline = now, trio.current_time() + self.plan.silence_s
-                await trio.sleep(LOOK_EVERY_S)
 
     async def _look(self) -> Look:
         peers = tuple([await peer.look() for peer in self.overlay.peers])

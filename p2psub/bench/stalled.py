@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 import trio
 
+from p2psub.bench.arrival import wait_for_arrival
 from p2psub.bench.bursts import p50_us, p99_us
 from p2psub.bench.content import PRICES, EventLoad, filter_for, topics_of
 from p2psub.bench.orders import EventRoll, FollowOrder, Published, PublishForOrder, RollOrder, SubscribeOrder
@@ -21,8 +22,8 @@ from p2psub.bench.overlay import BenchOverlay, open_overlay
 from p2psub.bench.plan import CALLS, RING_PEERS, StalledPlan
 from p2psub.bench.report import BenchSettings, bench_settings_of
 from p2psub.bench.stretch import duplicates_of
-from p2psub.bench.workers import Worker, open_crew
-from p2psub.demo.stages import LOOK_EVERY_S, ProgressReporter, Stages, TooSlow, patient
+from p2psub.bench.workers import open_crew
+from p2psub.demo.stages import ProgressReporter, Stages, TooSlow, patient
 from p2psub.model.content import Guarantee
 
 _PUBLISHER, _OWNER, _AWAKE, _STALLED = range(RING_PEERS)
@@ -170,22 +171,10 @@ class _StalledTrial:
         order = PublishForOrder(self._load, seconds, plan.silence_s, CALLS, plan.at_once, rate_per_s)
         published = await self._peers[_PUBLISHER].ask(order, Published)
         self.owed += published.acknowledged
-        await self._wait_for(awake, published.acknowledged)
+        await wait_for_arrival([awake], published.acknowledged, plan.silence_s)
         roll = await awake.ask(RollOrder(), EventRoll)
         self._count(roll, published.acknowledged)
         return roll
-
-    async def _wait_for(self, peer: Worker, wanted: int) -> float:
-        """Return when so many events were consumed, or nothing has come for long; how long the last one took."""
-        began_s, came, last_s = trio.current_time(), -1, 0.0
-        with trio.CancelScope() as patience:
-            while came < wanted:
-                followed = (await peer.look()).followed
-                if followed > came:
-                    came, last_s = followed, trio.current_time() - began_s
-                    patience.deadline = trio.current_time() + self._plan.silence_s
-                await trio.sleep(LOOK_EVERY_S)
-        return last_s
 
     def _count(self, roll: EventRoll, wanted: int) -> None:
         came = sum(count > 0 for times in roll.times_consumed.values() for count in times)
@@ -204,6 +193,6 @@ class _StalledTrial:
         """Let the second subscriber consume; how long it took."""
         stalled = self._peers[_STALLED]
         await stalled.tell(FollowOrder())
-        drain_s = await self._wait_for(stalled, self.owed)
+        drain_s = await wait_for_arrival([stalled], self.owed, self._plan.silence_s)
         self._count(await stalled.ask(RollOrder(), EventRoll), self.owed)
         return drain_s

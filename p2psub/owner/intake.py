@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from p2psub.admission.permits import Permits
+from p2psub.config import PubSubConfig
 from p2psub.model.content import Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import Contact, EventId, NodeId
@@ -16,6 +17,7 @@ from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.held_parcel import HeldParcel
 from p2psub.owner.matchmaker import Matchmaker
 from p2psub.owner.owed_parcels import OwedParcels
+from p2psub.parcels.remembered import Remembered
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.shipment import by_topic, places_of_indexes
 
@@ -26,6 +28,7 @@ class Intake:
     def __init__(
         self,
         step: Step,
+        config: PubSubConfig,
         arc_lease: ArcLease,
         permits: Permits,
         sealer: Sealer,
@@ -38,6 +41,8 @@ class Intake:
         self._sealer = sealer
         self._matchmaker = matchmaker
         self._owed_parcels = owed_parcels
+        self._refused: Remembered[Reason] = Remembered(config.remembered_us)
+        """What publishers take for refused for good, though it might be taken now."""
 
     def sort(self, peer: Contact, publish: Publish) -> tuple[int, list[HeldParcel]]:
         """The places of the events to take, and what we hold of the others and must acknowledge again."""
@@ -52,9 +57,12 @@ class Intake:
         mine = self._places_of_ours(peer, parcel)
         known, again = self._places_known(peer, parcel, mine)
         fresh = mine & ~known & ~self._matchmaker.places_of(parcel.id)
+        fresh &= ~self._refuse_again(peer, publish, fresh)
         reason = self._reason_against(publish) if fresh else None
         if reason is not None:
             self._refuse(peer, parcel, fresh, reason)
+            if reason is Reason.DISK_FULL and not publish.is_repeated:
+                self._refused.note(parcel.first, fresh, reason, self._step.now)
             fresh = 0
         if fresh and publish.after:
             fresh &= ~self._places_too_early(peer, publish)
@@ -65,6 +73,20 @@ class Intake:
         if self._owed_parcels.is_too_old(publish.age_us):
             return Reason.OLDER_THAN_TTL
         return Reason.DISK_FULL if self._step.disk_is_full else None
+
+    def _refuse_again(self, peer: Contact, publish: Publish, places: int) -> int:
+        """The events that we refused because our disk was full, of a message that may have come twice.
+
+        Its publisher has told the application so. One that has repeated the parcel has not, whatever we said.
+        """
+        refused = 0 if publish.is_repeated else self._refused.has(publish.parcel.first, places, Reason.DISK_FULL)
+        if refused:
+            self._refuse(peer, publish.parcel, refused, Reason.DISK_FULL)
+        return refused
+
+    def tick(self) -> None:
+        """Forget what was refused long ago."""
+        self._refused.forget(self._step.now)
 
     def _places_too_early(self, peer: Contact, publish: Publish) -> int:
         """The events that come after others which we do not know yet: their publisher repeats them, those before first.

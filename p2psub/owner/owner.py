@@ -104,7 +104,7 @@ class Owner:
         self._collection = Collection(step, arc_lease, election)
         self._payments = Payments(step, config, tick_us, arc_lease, self.owed_parcels, dispatch, self._collection)
         self._table: TableVersion | None = None
-        self._intake = Intake(step, arc_lease, permits, sealer, self.matchmaker, self.owed_parcels)
+        self._intake = Intake(step, config, arc_lease, permits, sealer, self.matchmaker, self.owed_parcels)
         self.parcels = ParcelSorter(
             step, config, arc_lease, election, permits, self.match_index, self.shards, dispatch, sampler
         )
@@ -331,6 +331,7 @@ class Owner:
         """Repeat what was not answered, pay again what is still owed, give up what is older than its time."""
         self.match_index.tick()
         self.shards.tick()
+        self._intake.tick()
         for gathering in self.matchmaker.tick():
             self._store_all(self.matchmaker.ask_again(gathering))
         if self._arc_lease.version != self._table:

@@ -142,7 +142,8 @@ class Publisher:
         waiting.sent_tick = self._step.tick
         waiting.tries += 1
         age = older(Micros(0), self._step.now - waiting.born_us)
-        self._step.send(owner, Publish(waiting.parcel.part(places), age, tuple(self._after(waiting))))
+        part, after = waiting.parcel.part(places), tuple(self._after(waiting))
+        self._step.send(owner, Publish(part, age, after, is_repeated=waiting.tries > 1))
 
     def _after(self, waiting: _Waiting) -> Iterator[Predecessor]:
         """The predecessors of its topics that still wait."""

@@ -44,13 +44,14 @@ class Predecessor(NamedTuple):
 class Publish(Message, frozen=True):
     """A publisher to the owner of the topics: a parcel, or what of it is not acknowledged; repeated until it is.
 
-    An owner that does not know the predecessor of a topic takes no event of that topic yet.
+    An owner takes no event of a topic before its predecessor. A full disk is the last word on what was not repeated.
     """
 
     lane: ClassVar[Lane] = Lane.CONTENT
     parcel: Parcel
     age_us: Age
     after: Annotated[tuple[Predecessor, ...], msgspec.Meta(max_length=BATCH_MAX)] = ()
+    is_repeated: bool = False
 
     @property
     def weight(self) -> int:

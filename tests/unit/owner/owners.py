@@ -81,9 +81,16 @@ def owner(*records: Subscription, table: Table = TABLE) -> Cores:
     return cores
 
 
-def publish(cores: Cores, parcel: Parcel, age_us: int = 0, after: tuple[Predecessor, ...] = ()) -> None:
+def publish(
+    cores: Cores,
+    parcel: Parcel,
+    age_us: int = 0,
+    after: tuple[Predecessor, ...] = (),
+    *,
+    is_repeated: bool = False,
+) -> None:
     """A publish arrives, and every wildcard shard says that it wants nothing."""
-    cores.owner.on_publish(PUBLISHER, Publish(parcel, Micros(age_us), after))
+    cores.owner.on_publish(PUBLISHER, Publish(parcel, Micros(age_us), after, is_repeated))
     asks = [(to, message) for to, message in cores.step.sends if isinstance(message, MatchRequest)]
     cores.step.sends[:] = [send for send in cores.step.sends if not isinstance(send[1], MatchRequest)]
     for to, ask in asks:

@@ -133,6 +133,32 @@ def test_owner_with_a_full_disk_refuses_before_anybody_is_asked() -> None:
     assert [said.refused for said in answers(cores)] == [Reason.DISK_FULL]
     assert [message for _, message in sent(cores.step) if isinstance(message, StoreCopy | MatchRequest)] == []
     cores.step.disk_is_full = False
+    publish(cores, parcel_of(event_of(TOPIC, 2), number=2))
+    assert cores.owner.owed_parcels.log.count == 1
+
+
+def test_refusal_of_a_full_disk_stands_when_the_message_comes_twice() -> None:
+    """Its publisher has told the application; what a publisher repeats of itself it still hopes for."""
+    cores, parcel = owner(HERE), parcel_of(event_of(TOPIC))
+    cores.step.disk_is_full = True
+    publish(cores, parcel)
+    assert [said.refused for said in answers(cores)] == [Reason.DISK_FULL]
+    cores.step.disk_is_full = False
+    tick(cores.step, cores.owner.tick, 8)
+    publish(cores, parcel)
+    assert [said.refused for said in answers(cores)] == [Reason.DISK_FULL]
+    assert cores.owner.owed_parcels.log.count == 0
+    publish(cores, parcel, is_repeated=True)
+    assert cores.owner.owed_parcels.log.count == 1
+
+
+def test_repeated_publish_on_a_full_disk_may_come_again() -> None:
+    """Its publisher does not take that for the last word, so the owner need not remember it."""
+    cores, parcel = owner(HERE), parcel_of(event_of(TOPIC))
+    cores.step.disk_is_full = True
+    publish(cores, parcel, is_repeated=True)
+    assert [said.refused for said in answers(cores)] == [Reason.DISK_FULL]
+    cores.step.disk_is_full = False
     publish(cores, parcel)
     assert cores.owner.owed_parcels.log.count == 1
 

@@ -111,10 +111,12 @@ def event(sequence: int = 1, guarantee: Guarantee = ONCE) -> Event:
     return Event(EventId(node_at(1), 1, sequence), TOPIC, {"x": 1}, b"body", 5 * SECOND_US, guarantee)
 
 
-def sent_event(to: Contact, *sequences: int, age_us: int = 0, number: int = 1) -> tuple[Contact, Publish]:
+def sent_event(
+    to: Contact, *sequences: int, age_us: int = 0, number: int = 1, is_repeated: bool = False
+) -> tuple[Contact, Publish]:
     """A parcel of these events, or of the first, on its way to an owner."""
     events = tuple(event(sequence) for sequence in sequences or (1,))
-    return to, Publish(Parcel(number, len(events), events), Micros(age_us))
+    return to, Publish(Parcel(number, len(events), events), Micros(age_us), is_repeated=is_repeated)
 
 
 def sent_parcel(to: Contact, *sequences: int, number: int = 1) -> tuple[Contact, ParcelToOwner]:

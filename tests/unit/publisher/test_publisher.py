@@ -36,6 +36,8 @@ from tests.unit.publisher.publishers import (
     sent_parcel,
 )
 
+RETRY_US = CONFIG.pubsub.retry_ticks * TICK_US
+
 
 def test_acknowledgement_names_its_owner_and_a_refusal_is_none() -> None:
     """Who refuses has stored nothing: were it traced as an acknowledgement, it would be a broken promise."""
@@ -63,7 +65,7 @@ def test_table_saves_the_first_look_up_and_the_ring_corrects_the_table() -> None
     assert sent(publisher.step) == [sent_event(OWNER)]
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
     publisher.find(NEW_OWNER)
-    assert sent(publisher.step) == [sent_event(NEW_OWNER, age_us=CONFIG.pubsub.retry_ticks * TICK_US)]
+    assert sent(publisher.step) == [sent_event(NEW_OWNER, age_us=RETRY_US, is_repeated=True)]
 
 
 def test_application_is_answered_by_the_acknowledgement_and_only_once() -> None:
@@ -88,7 +90,7 @@ def test_unacknowledged_event_is_sent_again_under_its_id_with_its_age() -> None:
     assert sent(publisher.step) == []
     tick(publisher.step, publisher.core.tick)
     publisher.find(NEW_OWNER)
-    assert sent(publisher.step) == [sent_event(NEW_OWNER, age_us=CONFIG.pubsub.retry_ticks * TICK_US)]
+    assert sent(publisher.step) == [sent_event(NEW_OWNER, age_us=RETRY_US, is_repeated=True)]
     acknowledge(publisher)
     tick(publisher.step, publisher.core.tick, 20)
     assert sent(publisher.step) == []
@@ -101,7 +103,7 @@ def test_wrong_address_leads_to_the_right_one() -> None:
     publisher.find(OWNER)
     sent(publisher.step)
     publisher.hear_not_owner(1, (bits(0), NEW_OWNER))
-    assert sent(publisher.step) == [sent_event(NEW_OWNER)]
+    assert sent(publisher.step) == [sent_event(NEW_OWNER, is_repeated=True)]
     publisher.hear_not_owner(1, (bits(0), None))
     assert sent(publisher.step) == []
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
