@@ -264,9 +264,13 @@ class Owner:
                     self._payments.owe(held)
 
     def _acknowledge(self, held: HeldParcel) -> None:
-        """Answer the publisher that waits for a word on it."""
-        asked, held.asked_places = held.asked_places, 0
-        if asked:
+        """Answer the publisher that waits for a word on it.
+
+        Not without a lease: there may be more members by now than our table knows, and the bar for copies be higher.
+        """
+        asked = held.asked_places
+        if asked and self._arc_lease.is_running:
+            held.asked_places = 0
             self.owed_parcels.record_owned(held)
             self._step.send(held.publisher, Acknowledge(held.id.parcel, tuple(held.acknowledged(asked))))
 

@@ -112,6 +112,20 @@ def test_member_answers_only_for_its_own_keys_and_names_the_owner() -> None:
     assert cores.owner.owed_parcels.log.count == 0
 
 
+def test_owner_whose_lease_has_ended_does_not_acknowledge() -> None:
+    """Beyond a cut others may have joined, and more copies be required than it knows; it says so when it is told."""
+    cores, parcel = owner(HERE), parcel_of(event_of(TOPIC))
+    publish(cores, parcel)
+    make_durable(cores.step)
+    cores.step.now = Micros(CONFIG.cluster.lease_ticks * CONFIG.tick_us)
+    confirm(cores, parcel, 64, 96)
+    assert sent_of(cores.step, Acknowledge) == []
+    cores.arc_lease.renew(cores.step.now, None)
+    publish(cores, parcel, is_repeated=True)
+    ((_, acknowledge),) = sent_of(cores.step, Acknowledge)
+    assert [said.copies for said in acknowledge.outcomes] == [3]
+
+
 def test_member_without_a_running_lease_owns_nothing() -> None:
     """A node that hears nobody acknowledges nothing, and does not send the publisher round in circles."""
     cores, parcel = owner(table=ALONE), ONE
