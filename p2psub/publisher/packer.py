@@ -77,27 +77,38 @@ class Packer:
         if not self._orders:
             return []
         orders, self._orders = self._orders, []
-        taken: dict[Guarantee, list[_Order]] = {guarantee: [] for guarantee in Guarantee}
-        refused: list[tuple[_Order, Reason]] = []
-        promised = taken[Guarantee.EFFECTIVELY_ONCE]
-        rights = self._permits.of(self._step.me.id)
-        topics = dict.fromkeys([draft.topic for _, draft in orders])
-        is_allowed = {topic: rights.may_publish(topic) for topic in topics}
-        for order in orders:
-            draft = order[1]
-            is_full = len(promised) >= room and draft.guarantee is Guarantee.EFFECTIVELY_ONCE
-            refusal = Reason.OUTBOX_FULL if is_full else self._refusal(draft, is_allowed[draft.topic])
-            if refusal is None:
-                taken[draft.guarantee].append(order)
-            else:
-                refused.append((order, refusal))
-        packed = [one for alike in taken.values() for one in self._pack_alike(alike)]
+        taken, refused = self._sort(orders, room)
+        packed = [
+            one
+            for guarantee in Guarantee
+            for one in self._pack_alike([order for order in taken if order[1].guarantee is guarantee])
+        ]
         if refused:
             self._refuse(refused)
         return packed
 
-    def _refusal(self, draft: Draft, is_allowed: bool) -> Reason | None:
-        if not is_allowed:
+    def _sort(self, orders: list[_Order], room: int) -> tuple[list[_Order], list[tuple[_Order, Reason]]]:
+        """What is published, and what is not and why; mostly there is nothing to look for in each of them."""
+        rights = self._permits.of(self._step.me.id)
+        topics = dict.fromkeys([draft.topic for _, draft in orders])
+        forbidden = {topic for topic in topics if not rights.may_publish(topic)}
+        if len(orders) <= room and not forbidden and self._advertisements.is_free:
+            return orders, []
+        taken: list[_Order] = []
+        refused: list[tuple[_Order, Reason]] = []
+        for order in orders:
+            draft = order[1]
+            is_promised = draft.guarantee is Guarantee.EFFECTIVELY_ONCE
+            refusal = Reason.OUTBOX_FULL if is_promised and room <= 0 else self._refusal(draft, forbidden)
+            if refusal is None:
+                taken.append(order)
+                room -= is_promised
+            else:
+                refused.append((order, refusal))
+        return taken, refused
+
+    def _refusal(self, draft: Draft, forbidden: set[str]) -> Reason | None:
+        if draft.topic in forbidden:
             return Reason.NOT_AUTHORIZED
         return None if self._advertisements.keeps_rate(draft) else Reason.ABOVE_RATE
 
@@ -123,7 +134,11 @@ class Packer:
         """
         by_topic: dict[str, list[_Order]] = {}
         for order in orders:
-            by_topic.setdefault(order[1].topic, []).append(order)
+            of_topic = by_topic.get(order[1].topic)
+            if of_topic is None:
+                by_topic[order[1].topic] = [order]
+            else:
+                of_topic.append(order)
         by_owner: dict[NodeId | None, tuple[Contact | None, list[_Order]]] = {}
         for topic, some in by_topic.items():
             owner = self._owner_of(key_of_topic(topic))
