@@ -135,9 +135,12 @@ class Matchmaker:
         gathering.claims.append(claims)
 
     def _finished(self, gathering: Gathering) -> list[Gathering]:
-        """What is over: no shard is left to ask for it, nor for anything before it of the same publisher."""
+        """What is over: no shard is left to ask for it, nor for anything before it of the same publisher.
+
+        Without a lease nothing is: the indexes that were asked may lack subscriptions by now that others count on.
+        """
         over: list[Gathering] = []
-        if gathering.number in self._gathering:
+        if gathering.number in self._gathering and self._arc_lease.is_running:
             for earliest in self._by_publisher[gathering.publisher.id].values():
                 if earliest.shards:
                     break

@@ -40,7 +40,7 @@ from p2psub.model.messages.pubsub import (
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import ParcelId
 from p2psub.model.place_sets import bitmap_within, event_runs, from_bitmap, places_in, to_bitmap
-from p2psub.model.places import Table, TableVersion
+from p2psub.model.places import Table
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
@@ -103,7 +103,6 @@ class Owner:
         self.inquiries = Inquiries(step, arc_lease, election, by_table, self.owed_parcels)
         self._collection = Collection(step, arc_lease, election)
         self._payments = Payments(step, config, tick_us, arc_lease, self.owed_parcels, dispatch, self._collection)
-        self._table: TableVersion | None = None
         self._intake = Intake(step, config, arc_lease, permits, sealer, self.matchmaker, self.owed_parcels)
         self.parcels = ParcelSorter(
             step, config, arc_lease, election, permits, self.match_index, self.shards, dispatch, sampler
@@ -338,9 +337,7 @@ class Owner:
         self._intake.tick()
         for gathering in self.matchmaker.tick():
             self._store_all(self.matchmaker.ask_again(gathering))
-        if self._arc_lease.version != self._table:
-            self._table = self._arc_lease.version
-            self._payments.begin_anew()
+        self._payments.follow_table()
         for held in self.owed_parcels.tick():
             self._note_copies(held)
         self._collection.tick()

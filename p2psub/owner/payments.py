@@ -96,15 +96,16 @@ class Payments:
         stream.push(held.id, places)
         self._touched[id_] = stream
 
-    def begin_anew(self) -> None:
-        """A new table: no order that we know counts any more, so ordered subscriptions get new streams.
+    def follow_table(self) -> None:
+        """After a new table no order that we know counts any more: ordered subscriptions get new streams.
 
         What is on its way in the old ones counts as not sent: to settle what another owner sends from now on would let
         the subscriber go on to what came after it.
         """
-        self._table = self._arc_lease.version
-        for stream in [stream for stream in self._streams.values() if stream.is_ordered]:
-            del self._streams[stream.subscription]
+        if self._table != self._arc_lease.version:
+            self._table = self._arc_lease.version
+            for stream in [stream for stream in self._streams.values() if stream.is_ordered]:
+                del self._streams[stream.subscription]
 
     def collected(self) -> None:
         """All that is owed to ordered subscriptions under our keys is here: line it up, publisher by publisher."""

@@ -232,6 +232,19 @@ def test_event_is_given_up_when_the_key_is_no_longer_ours() -> None:
     assert asking.done == []
 
 
+def test_answer_that_comes_after_the_lease_ends_nothing() -> None:
+    """A process that stood still for long hears it before its tick: others may count on newer indexes by now."""
+    asking, parcel = Asking(), parcel_of(event_of(TOPIC))
+    asking.gather(parcel)
+    asking.step.now = Micros(CONFIG.cluster.lease_ticks * TICK_US)
+    asking.say(parcel, 0)
+    asking.say(parcel, 1)
+    assert asking.done == []
+    asking.cores.arc_lease.renew(asking.step.now, None)
+    tick(asking.step, asking.tick, 2)
+    assert [gathering.parcel for gathering in asking.done] == [parcel]
+
+
 def test_what_came_after_a_given_up_event_is_given_up_with_it() -> None:
     """One key is lost, the other is still ours: stored here, the later event would be ahead of the earlier."""
     cores = member_at(128, table_of(64, 128, 160))
