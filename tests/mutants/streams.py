@@ -63,7 +63,7 @@ def stores_what_comes_too_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Intake, "_places_too_early", nothing)
 
 
-@mutant("S6", on=KEYS_MOVE_IN_BURSTS, first=1)
+@mutant("S6", on=KEYS_MOVE_IN_BURSTS, first=3)
 def pays_before_all_is_given_back(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new owner pays ordered subscriptions when all members have given back. Here it asks none of them."""
 

@@ -45,7 +45,7 @@ def serves_without_the_index(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TableGrants, "_commit_if_held", at_once)
 
 
-@mutant("S1", on=TABLES_MOVE)
+@mutant("S1", on=TABLES_MOVE, first=5)
 def index_forgets_what_came_meanwhile(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change that arrives while an index is under way belongs into it. Here it is left out."""
     store = MatchIndex.store
@@ -103,7 +103,7 @@ def takes_the_highest_number_for_all_below(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ChangeSet, "add", highest)
 
 
-@mutant("S1", on=OWNERS_OUT_OF_SIGHT, first=(6, 7, 14))
+@mutant("S1", on=OWNERS_OUT_OF_SIGHT, first=(7, 6, 14))
 def leases_never_run_out(patch: pytest.MonkeyPatch) -> None:
     """Rule: who hears nobody owns nothing. Here a member serves its arc for as long as it runs."""
     patch.setattr(ArcLease, "is_running", property(lambda self: self._arc_start is not None))
