@@ -82,7 +82,7 @@ async def bench_stalled(plan: StalledPlan, directory: Path, reporter: ProgressRe
             await overlay.add(*(f"peer-{number}" for number in range(1, RING_PEERS + 1)))
         trial = _StalledTrial(plan, overlay)
         with stages.stage("measuring without it"):
-            await trial.follow(_AWAKE)
+            await trial.subscribe(_AWAKE)
             before = await trial.time()
             cpu_before = await trial.idle(plan.timed_s)
         with stages.stage("publishing what it will be owed"):
@@ -143,14 +143,8 @@ class _StalledTrial:
         await self._peers[peer].tell(SubscribeOrder((self._filter,), self._plan.window))
         self.owed = 0
 
-    async def follow(self, peer: int) -> None:
-        """Want everything, and consume it."""
-        await self.subscribe(peer)
-        await self._peers[peer].tell(FollowOrder())
-
     async def time(self) -> _Latency:
         """How long events take to the subscriber that consumes, published at leisure."""
-        await self._peers[_AWAKE].tell(FollowOrder())
         roll = await self._publish(self._plan.timed_s, self._plan.rate_per_s)
         if not roll.ages_ns:
             raise TooSlow("no event came; try again when the machine is less busy")
@@ -160,7 +154,6 @@ class _StalledTrial:
         """Publish as fast as it goes until enough waits for the second subscriber."""
         while self.owed < self._plan.owed:
             owed = self.owed
-            await self._peers[_AWAKE].tell(FollowOrder())
             await self._publish(_BURST_S, 0.0)
             if self.owed == owed:
                 raise TooSlow("no event was acknowledged; try again when the machine is less busy")
@@ -168,6 +161,7 @@ class _StalledTrial:
     async def _publish(self, seconds: float, rate_per_s: float) -> EventRoll:
         """Publish for so long, and wait until the subscriber that consumes has all of it; what it then has."""
         plan, awake = self._plan, self._peers[_AWAKE]
+        await awake.tell(FollowOrder())
         order = PublishForOrder(self._load, seconds, plan.silence_s, CALLS, plan.at_once, rate_per_s)
         published = await self._peers[_PUBLISHER].ask(order, Published)
         self.owed += published.acknowledged
