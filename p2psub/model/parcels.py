@@ -13,7 +13,7 @@ from p2psub.model.content import Event, Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import EventId, Natural, NodeId
 from p2psub.model.merkle import narrow_proof
-from p2psub.model.place_sets import all_places, lowest, places_in, to_bitmap
+from p2psub.model.place_sets import lowest, places_in, to_bitmap
 from p2psub.model.seals import BATCH_MAX, Leaf, Signature
 
 Bitmap = Annotated[bytes, msgspec.Meta(max_length=BATCH_MAX // 8)]
@@ -46,13 +46,15 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     @property
     def places(self) -> int:
         """Where its events are."""
-        return int.from_bytes(self.bitmap, "little") if self.bitmap else all_places(self.size)
+        return int.from_bytes(self.bitmap, "little") if self.bitmap else (1 << self.size) - 1
 
     @property
     def first(self) -> EventId:
         """The id of the event at place 0, whether it is here or not."""
-        node, incarnation, sequence = self.events[0].id
-        return EventId(node, incarnation, sequence - lowest(self.places))
+        first = self.events[0].id
+        if not self.bitmap:
+            return first
+        return EventId(first.node, first.incarnation, first.sequence - lowest(self.places))
 
     @property
     def guarantee(self) -> Guarantee:

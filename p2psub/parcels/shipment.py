@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from p2psub.model.content import Event
+from p2psub.model.content import Draft, Event
 from p2psub.model.ids import Contact, Key, NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.merkle import Tree
@@ -53,7 +53,7 @@ def delivery(
     return Deliver(shipment.part(needed), age_us, wanted, missed, owner)
 
 
-def by_topic(events: Iterable[Event]) -> dict[str, list[int]]:
+def by_topic(events: Iterable[Event | Draft]) -> dict[str, list[int]]:
     """The indexes of events by their topic: what is true of one is asked once for all."""
     indexes: dict[str, list[int]] = {}
     for index, event in enumerate(events):

@@ -7,8 +7,9 @@ what is not published at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from p2psub.admission.permits import Permits
@@ -25,15 +26,12 @@ from p2psub.model.records import Kind
 from p2psub.model.seals import BATCH_MAX, Leaf
 from p2psub.model.step import Step
 from p2psub.parcels.sealer import Sealer
+from p2psub.parcels.shipment import by_topic
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.publisher.advertisements import Advertisements
 
 PARCEL_BYTES_MAX: Final = 128 * 1024
 """With one more event, the largest, it is well below what a frame takes."""
-
-
-_Order = tuple[int, Draft]
-"""The number of a command, and the event that an application asked to publish by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,56 +64,56 @@ class Packer:
         self._sampler = sampler
         self._sequence = 0
         self._number = 0
-        self._orders: list[_Order] = []
+        self._drafts: list[Draft] = []
+        self._commands: list[int] = []
+        """By which command an application asked for each of the drafts."""
 
     def add(self, command: PublishCommand) -> None:
         """Take events to be packed at the end of the step."""
-        self._orders += list(enumerate(command.drafts, command.number))
+        self._drafts += command.drafts
+        self._commands += range(command.number, command.number + len(command.drafts))
 
     def pack(self, room: int) -> list[Packed]:
         """All that was added, in parcels; refuses what may not be published, and promises beyond `room`."""
-        if not self._orders:
+        if not self._drafts:
             return []
-        orders, self._orders = self._orders, []
-        taken, refused = self._sort(orders, room)
-        packed = [
-            one
-            for guarantee in Guarantee
-            for one in self._pack_alike([order for order in taken if order[1].guarantee is guarantee])
-        ]
+        drafts, commands = self._drafts, self._commands
+        self._drafts, self._commands = [], []
+        refused = self._refusals(drafts, room)
+        packed: list[Packed] = []
+        for indexes in _alike(drafts, refused):
+            for owner, some in self._by_owner(drafts, indexes):
+                packed += self._cut(owner, [drafts[index] for index in some], [commands[index] for index in some])
         if refused:
-            self._refuse(refused)
+            self._refuse([(commands[index], drafts[index], reason) for index, reason in refused.items()])
         return packed
 
-    def _sort(self, orders: list[_Order], room: int) -> tuple[list[_Order], list[tuple[_Order, Reason]]]:
-        """What is published, and what is not and why; mostly there is nothing to look for in each of them."""
+    def _refusals(self, drafts: list[Draft], room: int) -> dict[int, Reason]:
+        """Which of them are not published, and why; mostly there is nothing to look for in each."""
         rights = self._permits.of(self._step.me.id)
-        topics = dict.fromkeys([draft.topic for _, draft in orders])
+        topics = dict.fromkeys([draft.topic for draft in drafts])
         forbidden = {topic for topic in topics if not rights.may_publish(topic)}
-        if len(orders) <= room and not forbidden and self._advertisements.is_free:
-            return orders, []
-        taken: list[_Order] = []
-        refused: list[tuple[_Order, Reason]] = []
-        for order in orders:
-            draft = order[1]
+        refused: dict[int, Reason] = {}
+        if len(drafts) <= room and not forbidden and self._advertisements.is_free:
+            return refused
+        for index, draft in enumerate(drafts):
             is_promised = draft.guarantee is Guarantee.EFFECTIVELY_ONCE
             refusal = Reason.OUTBOX_FULL if is_promised and room <= 0 else self._refusal(draft, forbidden)
             if refusal is None:
-                taken.append(order)
                 room -= is_promised
             else:
-                refused.append((order, refusal))
-        return taken, refused
+                refused[index] = refusal
+        return refused
 
     def _refusal(self, draft: Draft, forbidden: set[str]) -> Reason | None:
         if draft.topic in forbidden:
             return Reason.NOT_AUTHORIZED
         return None if self._advertisements.keeps_rate(draft) else Reason.ABOVE_RATE
 
-    def _refuse(self, refused: list[tuple[_Order, Reason]]) -> None:
+    def _refuse(self, refused: list[tuple[int, Draft, Reason]]) -> None:
         outcomes: list[tuple[int, PublishOutcome]] = []
         unpromised: Counter[Reason] = Counter()
-        for (command, draft), reason in refused:
+        for command, draft, reason in refused:
             event = self._event(draft)
             self._record([event], [content_hash(event)])
             if event.guarantee is Guarantee.EFFECTIVELY_ONCE:
@@ -127,40 +125,34 @@ class Packer:
             self._step.record(Kind.DROP, reason=reason, count=count)
         self._step.effects.append(PublishReply(outcomes))
 
-    def _pack_alike(self, orders: list[_Order]) -> Iterator[Packed]:
-        """Events that promise the same: for every owner its own parcels.
+    def _by_owner(self, drafts: list[Draft], indexes: list[int]) -> list[tuple[Contact | None, list[int]]]:
+        """For every owner the indexes of its events.
 
         Those of one topic are in the order of publishing, and together: most of what becomes of them they share.
         """
-        by_topic: dict[str, list[_Order]] = {}
-        for order in orders:
-            of_topic = by_topic.get(order[1].topic)
-            if of_topic is None:
-                by_topic[order[1].topic] = [order]
-            else:
-                of_topic.append(order)
-        by_owner: dict[NodeId | None, tuple[Contact | None, list[_Order]]] = {}
-        for topic, some in by_topic.items():
+        owners: dict[NodeId | None, tuple[Contact | None, list[int]]] = {}
+        for topic, places in by_topic([drafts[index] for index in indexes]).items():
             owner = self._owner_of(key_of_topic(topic))
-            by_owner.setdefault(None if owner is None else owner.id, (owner, []))[1].extend(some)
-        for owner, some in by_owner.values():
-            yield from self._cut(owner, some)
+            of_owner = owners.setdefault(None if owner is None else owner.id, (owner, []))
+            of_owner[1].extend([indexes[place] for place in places])
+        return list(owners.values())
 
-    def _cut(self, owner: Contact | None, orders: list[_Order]) -> Iterator[Packed]:
+    def _cut(self, owner: Contact | None, drafts: list[Draft], commands: list[int]) -> list[Packed]:
         """Into parcels, by count and by size."""
+        events = [self._event(draft) for draft in drafts]
+        contents = [content_bytes(event) for event in events]
+        leaves = [leaf_of(content) for content in contents]
+        ends: list[int] = []
         first = size = 0
-        events: list[Event] = []
-        leaves: list[Leaf] = []
-        for index, (_, draft) in enumerate(orders):
+        for index, content in enumerate(contents):
             if size >= PARCEL_BYTES_MAX or index - first == BATCH_MAX:
-                yield self._seal(owner, events, leaves, orders[first:index])
-                first, size, events, leaves = index, 0, [], []
-            event = self._event(draft)
-            content = content_bytes(event)
-            events.append(event)
-            leaves.append(leaf_of(content))
+                ends.append(index)
+                first, size = index, 0
             size += len(content)
-        yield self._seal(owner, events, leaves, orders[first:])
+        return [
+            self._seal(owner, events[begin:end], leaves[begin:end], commands[begin:end])
+            for begin, end in pairwise([0, *ends, len(events)])
+        ]
 
     def _event(self, draft: Draft) -> Event:
         """A draft gets its id, for good."""
@@ -169,14 +161,24 @@ class Packer:
         retain_us = int(draft.retain_s * SECOND_US) if draft.retain_s else 0
         return Event(id_, draft.topic, draft.attributes, draft.body, retain_us, draft.guarantee)
 
-    def _seal(self, owner: Contact | None, events: list[Event], leaves: list[Leaf], orders: list[_Order]) -> Packed:
+    def _seal(self, owner: Contact | None, events: list[Event], leaves: list[Leaf], commands: list[int]) -> Packed:
         self._number += 1
         self._record(events, leaves)
-        parcel = self._sealer.seal(self._number, events, leaves)
-        return Packed(owner, parcel, tuple(leaves), [command for command, _ in orders])
+        return Packed(owner, self._sealer.seal(self._number, events, leaves), tuple(leaves), commands)
 
     def _record(self, events: list[Event], leaves: list[Leaf]) -> None:
         """Say in the trace what was published."""
         for index in self._sampler.sample(Kind.PUBLISH, events):
             event = events[index]
             self._step.record(Kind.PUBLISH, event=event.id, digest=leaves[index], published=event)
+
+
+def _alike(drafts: list[Draft], refused: dict[int, Reason]) -> list[list[int]]:
+    """The indexes of those that are published, in groups that promise the same; mostly that is one of all."""
+    guarantees = {draft.guarantee for draft in drafts}
+    if len(guarantees) == 1 and not refused:
+        return [list(range(len(drafts)))]
+    return [
+        [index for index, draft in enumerate(drafts) if draft.guarantee is guarantee and index not in refused]
+        for guarantee in Guarantee
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -100,6 +101,7 @@ class Driver:
         self._inbox = inbox
         self._links = links
         self._timer_us: Micros | None = None
+        self._until_due = trio.CancelScope()
         self._perform: dict[type, Callable[[Any], None]] = {
             Transmit: links.transmit,
             Connect: links.connect,
@@ -118,10 +120,14 @@ class Driver:
         self.counters: Counter[str] = Counter()
 
     def _set_timer(self, effect: SetTimer) -> None:
-        self._timer_us = effect.at
+        self._due_at(effect.at)
 
     def _cancel_timer(self, _: CancelTimer) -> None:
-        self._timer_us = None
+        self._due_at(None)
+
+    def _due_at(self, timer_us: Micros | None) -> None:
+        self._timer_us = timer_us
+        self._until_due.deadline = math.inf if timer_us is None else timer_us / 1e6
 
     def _deny(self, effect: Deny) -> None:
         self._links.deny(frozenset(effect.denials.ids))
@@ -131,22 +137,25 @@ class Driver:
         self._step([])
         self._pulse.beat(is_tick=False)
         while True:
-            await self._wait()
-            inputs = self._inbox.take()
-            is_tick = self._timer_us is not None and steady_us() >= self._timer_us
-            if is_tick:
-                self._timer_us = None
-                inputs.append(_FIRED)
-            if inputs:
-                self._step(inputs)
-                self._pulse.beat(is_tick=is_tick)
+            # One scope for all steps until the timer is due: a deadline that is moved is cheaper than a scope for each.
+            with self._until_due:
+                while True:
+                    await self._inbox.wait_any()
+                    self._step_on()
+            self._until_due = trio.CancelScope()
+            self._due_at(self._timer_us)
+            self._step_on()
 
-    async def _wait(self) -> None:
-        if self._timer_us is None:
-            await self._inbox.wait_any()
-            return
-        with trio.move_on_at(self._timer_us / 1e6):
-            await self._inbox.wait_any()
+    def _step_on(self) -> None:
+        """Step with what has come and what is due, if there is anything."""
+        inputs = self._inbox.take()
+        is_tick = self._timer_us is not None and steady_us() >= self._timer_us
+        if is_tick:
+            self._due_at(None)
+            inputs.append(_FIRED)
+        if inputs:
+            self._step(inputs)
+            self._pulse.beat(is_tick=is_tick)
 
     def _step(self, inputs: list[Input]) -> None:
         """One step; if the core stumbles, another with what it has not come to."""
@@ -171,7 +180,7 @@ class Driver:
         peers = {input_.peer.id for input_ in batch[:reached] if isinstance(input_, Received)}
         logger.exception("a step failed; the links of %d peers that took part in it are ended", len(peers))
         # The step may have been about to set its timer.
-        self._timer_us = Micros(steady_us() + AFTER_FAULT_US)
+        self._due_at(Micros(steady_us() + AFTER_FAULT_US))
         for peer in sorted(peers):
             self._links.disconnect(Disconnect(peer, "a step with its messages failed"))
         return [input_ for input_ in batch[reached:] if not (isinstance(input_, Received) and input_.peer.id in peers)]
