@@ -17,8 +17,12 @@ from tests.analysis.planted_trace import PlantedTrace
 from tests.analysis.traces import market
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that use Spark share a process: each further one would warm up a JVM of its own, for a minute of CPU."""
+    """All that use Spark share a process: each further one would warm up a JVM of its own, for a minute of CPU.
+
+    First, because xdist reads the groups; it would come before us where this directory is named on the command line.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
