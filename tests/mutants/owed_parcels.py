@@ -206,7 +206,7 @@ def never_tells_that_it_is_discharged(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OwedParcels, "on_discharged", deaf)
 
 
-@mutant("S2", on=HOLDERS_RETURN_LATE)
+@mutant("S2", on=HOLDERS_RETURN_LATE, first=1)
 def age_starts_anew_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     """Rule: what is durable grows older while its holder is down. Here it is as old as when it was written."""
     recover = OwedParcels.recover
