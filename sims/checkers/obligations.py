@@ -59,7 +59,7 @@ class _Register:
         return [
             wanted.id
             for wanted in [*self._by_topic.get(event.topic, []), *self._open]
-            if wants(wanted.filter, event) and wanted.is_active_under(vector)
+            if wanted.is_active_under(vector) and wants(wanted.filter, event)
         ]
 
 
