@@ -7,6 +7,7 @@ crash,partition,loss,duplicate,wipe --json`. `make test-slow` makes a larger sli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -44,6 +45,13 @@ def test_a_seed_of_the_campaign_keeps_every_promise(seed: int, record_property: 
 def drawn_by(seed: int) -> tuple[str, ...]:
     """The schedules that a seed of the campaign runs under."""
     return draw_schedules(Random(f"{seed}/schedules"), frozenset(CAMPAIGN.faults))
+
+
+@pytest.mark.parametrize("seed", [11])
+def test_a_run_is_under_the_schedules_that_its_seed_draws(seed: int) -> None:
+    """Whatever its size: what compiled runs say does not name them."""
+    small = replace(CAMPAIGN, clusters=2, members=7, seconds=110.0)
+    assert run(small, seed).schedules == drawn_by(seed)
 
 
 def test_the_seeds_draw_every_schedule() -> None:
