@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
-import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from random import Random
 
@@ -29,9 +27,9 @@ from tests.unit.bench import epoch
 from tests.unit.runtime.pack_process import pack_of
 from tests.unit.runtime.processes import process
 from tests.unit.runtime.told import PLAIN_PACKS, Told, trouble_of
+from tests.volumes import small_volume
 
 WRITER = "tests.unit.runtime.pack_process"
-SMALL_VOLUME_MB = 4
 
 
 @pytest.fixture
@@ -370,23 +368,6 @@ async def test_erasing_makes_room_on_a_full_disk(path: Path, autojump_clock: Moc
         await told.wait(3)
         assert told.disk_states == [True, False]
     assert found_in(path) == StoredPacks(800, {n: n for n in range(401, 801)})
-
-
-@contextmanager
-def small_volume(directory: Path) -> Iterator[Path]:
-    """A file system of a few megabytes."""
-    if os.geteuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("only root can mount a small volume")
-    directory.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SMALL_VOLUME_MB}m", "tmpfs", directory], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"this machine mounts nothing: {mounted.stderr.decode().strip()}")
-    try:
-        yield directory
-    finally:
-        subprocess.run(["umount", directory], check=True)
 
 
 async def test_a_volume_that_fills_and_is_freed_is_used_again(tmp_path: Path, autojump_clock: MockClock) -> None:
