@@ -17,19 +17,19 @@ from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Advertisement, Guarantee, older
 from p2psub.model.effects import PublishCommand, PublishReply
-from p2psub.model.ids import Contact, EventId, Key
+from p2psub.model.ids import Contact, EventId, Key, Place
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledge, NotOwner, ParcelToOwner, Predecessor, Publish
 from p2psub.model.messages.ring import Found
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.parcels import Parcel, ParcelId
-from p2psub.model.place_sets import event_runs, from_bitmap, places_in
+from p2psub.model.place_sets import event_runs, from_bitmap, places_in, union_of
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.lookup import Lookups
 from p2psub.parcels.sealer import Sealer
-from p2psub.parcels.shipment import by_topic, places_by_owner
+from p2psub.parcels.shipment import by_topic, places_by_owner, places_of_indexes
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.publisher.advertisements import Advertisements
 from p2psub.publisher.packer import Packed, Packer
@@ -116,7 +116,7 @@ class Publisher:
         if packed.owner is not None:
             self._send(waiting, parcel.places, packed.owner)
         else:
-            self._look_up(waiting)
+            self._look_up([waiting])
 
     def _line_up(self, parcel: Parcel) -> dict[str, _EarlierEvent]:
         """The events of a whole parcel are the last of their topics from now on; returns which were until now."""
@@ -152,16 +152,32 @@ class Publisher:
             if earlier is not None and earlier.places >> place & 1:
                 yield Predecessor(topic, number, earlier.parcel.first.sequence + place)
 
-    def _look_up(self, waiting: _Waiting) -> None:
-        """Look for one of the keys that our table gives to one owner: a stranger to the others names their owners."""
-        waiting.sent_tick = self._step.tick
-        for key, places in places_by_owner(waiting.parcel, self._owner_of).values():
-            if places & waiting.places:
-                self._lookups.start(key, partial(self._send_to_found, waiting, places))
+    def _look_up(self, several: list[_Waiting]) -> None:
+        """Look for one of the keys that our table gives to one owner: a stranger to the others names their owners.
 
-    def _send_to_found(self, waiting: _Waiting, places: int, found: Found) -> None:
-        if waiting.places & places:
-            self._send(waiting, waiting.places & places, found.successors[0])
+        One look-up for all parcels, so that they arrive in their order.
+        """
+        wanted: dict[Place, tuple[Key, dict[int, int]]] = {}
+        for waiting in several:
+            waiting.sent_tick = self._step.tick
+            for owner, (key, places) in places_by_owner(waiting.parcel, self._owner_of).items():
+                if places & waiting.places:
+                    wanted.setdefault(key if owner is None else owner, (key, {}))[1][waiting.parcel.number] = places
+        for key, parts in wanted.values():
+            self._lookups.start(key, partial(self._send_to_found, parts))
+
+    def _send_to_found(self, parts: dict[int, int], found: Found) -> None:
+        """Send parts of parcels, by number and places, to the owner of their keys, and what comes after them.
+
+        Go back N: an owner takes no event before its predecessor. What was sent meanwhile came too early. Repeated by a
+        clock of its own each would do so again and again, for as long as more is published.
+        """
+        sent: dict[int, int] = {}
+        for number, waiting in self._outbox.items():
+            places = waiting.places & (parts.get(number, 0) | _places_behind(waiting, sent))
+            if places:
+                sent[number] = places
+                self._send(waiting, places, found.successors[0])
 
     def _of(self, parcel: ParcelId) -> _Waiting | None:
         """One of ours; a late word on a parcel of our last incarnation is about another one."""
@@ -222,7 +238,17 @@ class Publisher:
 
     def tick(self) -> None:
         """Try again what was not acknowledged; a silent owner may have been replaced, so it is looked up."""
-        for waiting in list(self._outbox.values()):
+        due: list[_Waiting] = []
+        for waiting in self._outbox.values():
             waiting.redirects = 0
             if self._step.tick - waiting.sent_tick >= self._config.retry_ticks:
-                self._look_up(waiting)
+                due.append(waiting)
+        if due:
+            self._look_up(due)
+
+
+def _places_behind(waiting: _Waiting, sent: dict[int, int]) -> int:
+    """The events of a parcel whose predecessors are among these, which are named by their parcels and places."""
+    topics = [topic for topic, (number, place) in waiting.predecessors.items() if sent.get(number, 0) >> place & 1]
+    indexes = by_topic(waiting.parcel.events) if topics else {}
+    return union_of(places_of_indexes(indexes[topic], waiting.parcel) for topic in topics)

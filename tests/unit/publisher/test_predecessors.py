@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from p2psub.model.messages.pubsub import Predecessor, Publish
 from tests.unit.bench import CONFIG, sent_of, tick
-from tests.unit.publisher.publishers import OWNER, PublishingPeer, acknowledge
+from tests.unit.publisher.publishers import NEW_OWNER, OWNER, PublishingPeer, acknowledge
 
 
 def after(publisher: PublishingPeer) -> dict[int, list[Predecessor]]:
@@ -102,3 +102,23 @@ def test_predecessor_is_the_event_before_on_its_topic_if_it_waits(steps: list[li
             last[topic] = (number, max(n for n, other in enumerate(topics) if other == topic))
         assert [tuple(one) for one in publish.after] == expected
         waiting[number], firsts[number] = dict(enumerate(topics)), publish.parcel.first.sequence
+
+
+def test_what_comes_after_a_repeated_event_is_repeated_behind_it() -> None:
+    """By one look-up, lest one overtake another; what is published until its answer comes follows, too."""
+    publisher = PublishingPeer(owner=OWNER)
+    publisher.publish_on("a", "b")
+    tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks - 1)
+    publisher.publish_on("b", number=10)
+    publisher.publish_on("c", number=20)
+    tick(publisher.step, publisher.core.tick)
+    (key,) = publisher.looked_up()
+    publisher.publish_on("b", "c", number=30)
+    after(publisher)
+    publisher.found(key, NEW_OWNER)
+    repeated = [(to, publish.parcel) for to, publish in sent_of(publisher.step, Publish)]
+    assert [(to, parcel.number, [event.topic for event in parcel.events]) for to, parcel in repeated] == [
+        (NEW_OWNER, 1, ["a", "b"]),
+        (NEW_OWNER, 2, ["b"]),
+        (NEW_OWNER, 4, ["b"]),
+    ]
