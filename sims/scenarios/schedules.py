@@ -30,6 +30,7 @@ from sims.scenarios.outdated import (
     newcomer_beyond_a_cut,
     newcomer_without_its_super_node,
 )
+from sims.scenarios.set_back_clocks import holder_returns_too_young
 from sims.scenarios.stage import SOON_US, Stage
 from sims.workloads.market import TOPICS
 
@@ -306,6 +307,7 @@ SCHEDULES: dict[str, Schedule] = {
         subscriber_restarts,
         departures,
         holder_returns_late,
+        holder_returns_too_young,
         all_but_one_leave,
         newcomer_beyond_a_cut,
         newcomer_without_its_super_node,
@@ -330,6 +332,7 @@ _BY_NAME_ONLY = frozenset(
         "cluster_loss",
         "former_super_node_behind",
         "holder_returns_late",
+        "holder_returns_too_young",
         "newcomer_beyond_a_cut",
         "newcomer_without_its_super_node",
         "wipes_while_clusters_are_apart",

@@ -272,6 +272,32 @@ HOLDERS_RETURN_LATE = Scenario(
 )
 """Whoever holds an event that was just handed over is down until all others have forgotten it."""
 
+HOLDERS_RETURN_TOO_YOUNG = Scenario(
+    clusters=1,
+    members=8,
+    seconds=190.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=("holder_returns_too_young",),
+    load=Load(
+        subscriptions=16,
+        events_per_second=2.0,
+        burst_share=0.0,
+        churn_per_second=0.2,
+        replay_share=0.0,
+        retained_share=0.0,
+        slow_share=0.0,
+    ),
+    node=NodeConfig(
+        pubsub=PubSubConfig(
+            redeliver_ticks=4,
+            undelivered_ttl_us=Micros(60 * SECOND_US),
+            undelivered_ttl_margin_us=Micros(16 * SECOND_US),
+        ),
+    ),
+)
+"""An event comes back twice after it was given up: as old as it is, and as young as a clock that was set back says."""
+
 PARCELS_ARE_LOST = Scenario(
     clusters=2,
     members=5,

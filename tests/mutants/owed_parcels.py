@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from p2psub.model.ids import Contact, SubscriptionId
+from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import (
     Acknowledge,
     Acknowledged,
@@ -35,6 +36,7 @@ from tests.mutants.hostile import (
     DEBTS_LAST,
     DISKS_ARE_FULL,
     HOLDERS_RETURN_LATE,
+    HOLDERS_RETURN_TOO_YOUNG,
     KEYS_MOVE_IN_BURSTS,
     LIGHTS_OUT,
     LONE_RING_GOES_ON_WITHOUT_ITS_SUPER_NODE,
@@ -216,6 +218,19 @@ def age_starts_anew_at_a_restart(patch: pytest.MonkeyPatch) -> None:
         recover(self, {n: replace(head, written_us=now) for n, head in heads.items() if isinstance(head, OwedHead)})
 
     patch.setattr(OwedParcels, "recover", rejuvenated)
+
+
+@mutant("S2", on=HOLDERS_RETURN_TOO_YOUNG)
+def believes_the_smaller_age(patch: pytest.MonkeyPatch) -> None:
+    """Rule: where two copies meet, the larger age counts. Here it is the smaller one."""
+    unite = HeldParcel.unite
+
+    def rejuvenated(self: HeldParcel, told: OwedParcel, now: Micros) -> None:
+        born = self.born_us
+        unite(self, told, now)
+        self.born_us = max(born, Micros(now - told.age_us))
+
+    patch.setattr(HeldParcel, "unite", rejuvenated)
 
 
 @mutant("S12", on=DISKS_ARE_FULL)
