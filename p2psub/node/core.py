@@ -235,6 +235,7 @@ class NodeCore:
             cores.egress.link_ready(input_.peer, input_.credit)
         elif isinstance(input_, LinkLost):
             cores.liveness.link_lost(input_.peer)
+            cores.ring.link_lost(input_.peer)
             cores.permits.link_lost(input_.peer)
             cores.egress.link_lost(input_.peer)
             cores.denials.link_lost(input_.peer)

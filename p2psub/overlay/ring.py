@@ -148,6 +148,11 @@ class Ring:
         self.successors = list(adopted.values())[: self._config.successors]
         self.remember(*self.successors)
 
+    def link_lost(self, peer: NodeId) -> None:
+        """Nobody watches fingers, and they are for speed only: one that we do not reach is none."""
+        if any(finger.id == peer for finger in self.fingers.values()):
+            self.fingers = {i: f for i, f in self.fingers.items() if f.id != peer}
+
     def forget(self, dead: NodeId) -> None:
         """Close the gap that a dead member leaves."""
         self.successors = [s for s in self.successors if s.id != dead]

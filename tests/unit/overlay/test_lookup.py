@@ -105,6 +105,17 @@ def test_fingers_are_refreshed_one_after_the_other() -> None:
     assert fingers == {1: 128, **dict.fromkeys(range(2, 9), 64)}
 
 
+def test_look_up_goes_round_a_finger_that_cannot_be_reached() -> None:
+    """A finger is watched by nobody, and refreshed rarely: until then everything behind it could not be found."""
+    peer = member(10, [20, 30, 40])
+    peer.ring.fingers = {1: at(138), 2: at(74)}
+    peer.ring.link_lost(node_at(138))
+    peer.lookups.start(key_at(200), lambda found: None)
+    ((to, _),) = sent_of(peer.step, Lookup)
+    assert to == at(74)
+    assert peer.ring.successors == [at(20), at(30), at(40)]
+
+
 def test_probe_asks_remembered_contacts_in_turn() -> None:
     """After a cut, whoever is remembered may be on the other side: everybody's turn comes."""
     peer = member(10, [20, 30, 40])
