@@ -149,7 +149,7 @@ class Ring:
         self.remember(*self.successors)
 
     def link_lost(self, peer: NodeId) -> None:
-        """Nobody watches fingers, and they are for speed only: one that we do not reach is none."""
+        """Liveness does not watch fingers, and they are for speed only: drop one that cannot be reached."""
         if any(finger.id == peer for finger in self.fingers.values()):
             self.fingers = {i: f for i, f in self.fingers.items() if f.id != peer}
 
