@@ -58,7 +58,7 @@ class Publish(Message, frozen=True):
         return SMALL + self.parcel.weight + sum([24 + len(one.topic) for one in self.after])
 
     def aged(self, by_us: int) -> Publish:
-        return Publish(self.parcel, older(self.age_us, by_us), self.after)
+        return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
 
 
 class Acknowledged(msgspec.Struct, frozen=True, array_like=True):

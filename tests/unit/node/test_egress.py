@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages import Lane, Message
 from p2psub.model.messages.cube import ChangeBatch, DirectoryRequest
 from p2psub.model.messages.liveness import Ping
-from p2psub.model.messages.pubsub import OwedParcel, Publish, StoreCopy
+from p2psub.model.messages.pubsub import OwedParcel, Predecessor, Publish, StoreCopy
 from p2psub.model.records import Kind
 from p2psub.node.egress import Egress
 from p2psub.queueing.fcfs import FirstComeFirstServed
@@ -105,6 +106,16 @@ def test_an_event_grows_older_while_it_waits_for_its_link() -> None:
     link.step.now = Micros(link.step.now + 50)
     assert link.ready(PLENTY) == [StoreCopy(CLUSTER, (owed_parcel.aged(50),)), content(3).aged(50)]
     assert content(1).aged(300).age_us == owed_parcel.aged(300).age_us == 300
+
+
+def test_a_publish_that_waits_is_as_before_but_older() -> None:
+    """A repeated one stays so: an owner with a full disk gives a first try its last word, and sticks to it."""
+    link = Link()
+    link.up(credit=1)
+    repeated = msgspec.structs.replace(content(2), after=(Predecessor("a", 1, 1),), is_repeated=True)
+    assert link.send(content(1), repeated) == [content(1)]
+    link.step.now = Micros(link.step.now + 300)
+    assert link.ready(PLENTY) == [msgspec.structs.replace(repeated, age_us=Micros(300))]
 
 
 def message_of(lane: int, sequence: int) -> Message:
