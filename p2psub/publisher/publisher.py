@@ -8,7 +8,7 @@ the owners, and an owner that stays silent is looked for in the ring.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -23,7 +23,7 @@ from p2psub.model.messages.pubsub import Acknowledge, NotOwner, ParcelToOwner, P
 from p2psub.model.messages.ring import Found
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.parcels import Parcel, ParcelId
-from p2psub.model.place_sets import event_runs, from_bitmap, places_in, union_of
+from p2psub.model.place_sets import event_runs, from_bitmap, places_in
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
@@ -38,11 +38,28 @@ _REDIRECTS_MAX: Final = 3
 """Two members that see different tables could send us back and forth; then the next tick is soon enough."""
 
 
-_EarlierEvent = tuple[int, int]
-"""The number of a parcel, and a place in it."""
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """The events of one topic in a parcel, in line with those of the other parcels in the outbox."""
+
+    waiting: _Waiting
+    places: int
+    before: _Turn | None = None
+    behind: _Turn | None = None
+
+    @property
+    def predecessor(self) -> _Turn | None:
+        """The last before it of which an event waits.
+
+        That may be far before: what came between has been acknowledged, or refused by an owner that lacks the former.
+        """
+        turn = self.before
+        while turn is not None and not turn.places & turn.waiting.places:
+            turn = turn.before
+        return turn
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiting:
     """A parcel of which no owner has acknowledged every event yet."""
 
@@ -52,8 +69,8 @@ class _Waiting:
     sent_tick: int
     places: int
     """The events that are not acknowledged."""
-    predecessors: dict[str, _EarlierEvent]
-    """By topic, the last event before that waited when this parcel was packed."""
+    turns: dict[str, _Turn] = field(default_factory=dict)
+    """By topic."""
     tries: int = 0
     redirects: int = 0
     """How often we were sent on since the last tick."""
@@ -87,7 +104,7 @@ class Publisher:
         self._lookups = lookups
         self._outbox: dict[int, _Waiting] = {}
         self._outbox_events = 0
-        self._last_of_topic: dict[str, _EarlierEvent] = {}
+        self._last_of_topic: dict[str, _Turn] = {}
         """Of the parcels in the outbox."""
         self.advertisements = Advertisements(step, declarations)
         self._packer = Packer(step, owner_of, permits, self.advertisements, sealer, sampler)
@@ -109,8 +126,8 @@ class Publisher:
 
     def _promise(self, packed: Packed) -> None:
         parcel, step = packed.parcel, self._step
-        predecessors = self._line_up(parcel)
-        waiting = _Waiting(parcel, packed.commands, step.now, step.tick, parcel.places, predecessors)
+        waiting = _Waiting(parcel, packed.commands, step.now, step.tick, parcel.places)
+        self._line_up(waiting)
         self._outbox[parcel.number] = waiting
         self._outbox_events += len(parcel.events)
         if packed.owner is not None:
@@ -118,15 +135,14 @@ class Publisher:
         else:
             self._look_up([waiting])
 
-    def _line_up(self, parcel: Parcel) -> dict[str, _EarlierEvent]:
-        """The events of a whole parcel are the last of their topics from now on; returns which were until now."""
-        predecessors: dict[str, _EarlierEvent] = {}
-        last = self._last_of_topic
-        for topic, places in by_topic(parcel.events).items():
-            if topic in last:
-                predecessors[topic] = last[topic]
-            last[topic] = (parcel.number, places[-1])
-        return predecessors
+    def _line_up(self, waiting: _Waiting) -> None:
+        """The events of a whole parcel are the last of their topics from now on."""
+        for topic, indexes in by_topic(waiting.parcel.events).items():
+            before = self._last_of_topic.get(topic)
+            turn = _Turn(waiting, places_of_indexes(indexes, waiting.parcel), before)
+            if before is not None:
+                before.behind = turn
+            self._last_of_topic[topic] = waiting.turns[topic] = turn
 
     def _send_once(self, packed: Packed) -> None:
         parcel = packed.parcel
@@ -146,11 +162,12 @@ class Publisher:
         self._step.send(owner, Publish(part, age, after, is_repeated=waiting.tries > 1))
 
     def _after(self, waiting: _Waiting) -> Iterator[Predecessor]:
-        """The predecessors of its topics that still wait."""
-        for topic, (number, place) in waiting.predecessors.items():
-            earlier = self._outbox.get(number)
-            if earlier is not None and earlier.places >> place & 1:
-                yield Predecessor(topic, number, earlier.parcel.first.sequence + place)
+        """The last event before it on each of its topics that still waits."""
+        for topic, turn in waiting.turns.items():
+            earlier = turn.predecessor
+            if earlier is not None:
+                parcel, places = earlier.waiting.parcel, earlier.places & earlier.waiting.places
+                yield Predecessor(topic, parcel.number, parcel.first.sequence + places.bit_length() - 1)
 
     def _look_up(self, several: list[_Waiting]) -> None:
         """Look for one of the keys that our table gives to one owner: a stranger to the others names their owners.
@@ -211,14 +228,21 @@ class Publisher:
                 outcome = PublishOutcome(id_, said.copies, said.matched, said.refused)
                 outcomes.append((waiting.commands[place], outcome))
         if not waiting.places:
-            self._forget(waiting.parcel)
+            self._forget(waiting)
         if outcomes:
             self._step.effects.append(PublishReply(outcomes))
 
-    def _forget(self, parcel: Parcel) -> None:
-        del self._outbox[parcel.number]
-        for topic in by_topic(parcel.events):
-            if self._last_of_topic.get(topic, (0, 0))[0] == parcel.number:
+    def _forget(self, waiting: _Waiting) -> None:
+        del self._outbox[waiting.parcel.number]
+        for topic, turn in waiting.turns.items():
+            before, behind = turn.before, turn.behind
+            if before is not None:
+                before.behind = behind
+            if behind is not None:
+                behind.before = before
+            elif before is not None:
+                self._last_of_topic[topic] = before
+            else:
                 del self._last_of_topic[topic]
 
     def on_not_owner(self, _: Contact, refused: NotOwner) -> None:
@@ -249,6 +273,9 @@ class Publisher:
 
 def _places_behind(waiting: _Waiting, sent: dict[int, int]) -> int:
     """The events of a parcel whose predecessors are among these, which are named by their parcels and places."""
-    topics = [topic for topic, (number, place) in waiting.predecessors.items() if sent.get(number, 0) >> place & 1]
-    indexes = by_topic(waiting.parcel.events) if topics else {}
-    return union_of(places_of_indexes(indexes[topic], waiting.parcel) for topic in topics)
+    places = 0
+    for turn in waiting.turns.values():
+        earlier = turn.predecessor
+        if earlier is not None and earlier.places & sent.get(earlier.waiting.parcel.number, 0):
+            places |= turn.places
+    return places

@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.model.messages.pubsub import Predecessor, Publish
-from tests.unit.bench import CONFIG, sent_of, tick
+from p2psub.model.messages.pubsub import Acknowledge, Acknowledged, Predecessor, Publish
+from p2psub.model.parcels import ParcelId
+from p2psub.model.reasons import Reason
+from tests.unit.bench import CONFIG, node_at, sent_of, tick
 from tests.unit.publisher.publishers import NEW_OWNER, OWNER, PublishingPeer, acknowledge
 
 
@@ -51,7 +53,7 @@ def test_repeated_parcel_names_what_still_waits_by_then() -> None:
     acknowledge(publisher, number=2)
     tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks)
     publisher.find(OWNER)
-    assert after(publisher) == {1: [], 3: []}
+    assert after(publisher) == {1: [], 3: [Predecessor("b", 1, 2)]}, "what came between hides nothing"
 
 
 def test_later_acknowledgement_does_not_hide_an_event_that_waits() -> None:
@@ -61,6 +63,30 @@ def test_later_acknowledgement_does_not_hide_an_event_that_waits() -> None:
     publisher.publish_on("a", number=10)
     publisher.publish_on("a", number=20)
     assert after(publisher) == {1: [], 2: [Predecessor("a", 1, 1)], 3: [Predecessor("a", 2, 2)]}
+
+
+def test_refused_event_hides_none_before_it_that_waits() -> None:
+    """An owner with a full disk knows neither: as soon as it has room, the next must not overtake the first."""
+    publisher = PublishingPeer(owner=OWNER)
+    publisher.publish_on("a")
+    publisher.publish_on("a", number=10)
+    publisher.publish_on("a", number=20)
+    for number in (2, 3):
+        said = Acknowledged(b"", refused=Reason.DISK_FULL)
+        publisher.core.on_acknowledge(OWNER, Acknowledge(ParcelId(node_at(1), 1, number), (said,)))
+    after(publisher)
+    publisher.publish_on("a", number=30)
+    assert after(publisher) == {4: [Predecessor("a", 1, 1)]}
+
+
+def test_last_event_of_a_parcel_hides_none_before_it_that_waits() -> None:
+    """One that nobody wants is acknowledged at once; those before it in the same parcel wait for their copies."""
+    publisher = PublishingPeer(owner=OWNER)
+    publisher.publish_on("a", "a", "a")
+    acknowledge(publisher, 2)
+    after(publisher)
+    publisher.publish_on("a", number=10)
+    assert after(publisher) == {2: [Predecessor("a", 1, 2)]}
 
 
 def test_nothing_is_kept_of_topics_when_the_outbox_is_empty() -> None:
@@ -78,12 +104,11 @@ STEPS = st.lists(st.one_of(TOPICS, st.tuples(st.integers(1, 6), st.integers(0, 3
 
 
 @given(STEPS)
-def test_predecessor_is_the_event_before_on_its_topic_if_it_waits(steps: list[list[str] | tuple[int, int]]) -> None:
+def test_predecessor_is_the_last_event_before_on_its_topic_that_waits(steps: list[list[str] | tuple[int, int]]) -> None:
     """Whatever was acknowledged meanwhile, and in which order."""
     publisher = PublishingPeer(owner=OWNER)
     waiting: dict[int, dict[int, str]] = {}
     firsts: dict[int, int] = {}
-    last: dict[str, tuple[int, int]] = {}
     for step in steps:
         if isinstance(step, tuple):
             number, place = step
@@ -96,10 +121,8 @@ def test_predecessor_is_the_event_before_on_its_topic_if_it_waits(steps: list[li
         number, topics = publish.parcel.number, [event.topic for event in publish.parcel.events]
         expected = []
         for topic in dict.fromkeys(topics):
-            earlier, place = last.get(topic, (0, 0))
-            if place in waiting.get(earlier, {}):
-                expected.append((topic, earlier, firsts[earlier] + place))
-            last[topic] = (number, max(n for n, other in enumerate(topics) if other == topic))
+            before = [(n, place) for n, events in waiting.items() for place in events if events[place] == topic]
+            expected += [(topic, n, firsts[n] + place) for n, place in sorted(before)[-1:]]
         assert [tuple(one) for one in publish.after] == expected
         waiting[number], firsts[number] = dict(enumerate(topics)), publish.parcel.first.sequence
 
