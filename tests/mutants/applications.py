@@ -42,11 +42,12 @@ def retries_under_a_new_id(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event's id is given for good at the first attempt. Here a retry gets another."""
     look_up = Publisher._look_up
 
-    def renamed(self: Publisher, waiting: _Waiting) -> None:
-        if waiting.sent_tick != self._step.tick and waiting.parcel.number in self._outbox:
-            events = [replace(event, id=_later(event.id)) for event in waiting.parcel.events]
-            waiting.parcel = replace(waiting.parcel, events=tuple(events))
-        look_up(self, waiting)
+    def renamed(self: Publisher, several: list[_Waiting]) -> None:
+        for waiting in several:
+            if waiting.sent_tick != self._step.tick and waiting.parcel.number in self._outbox:
+                events = [replace(event, id=_later(event.id)) for event in waiting.parcel.events]
+                waiting.parcel = replace(waiting.parcel, events=tuple(events))
+        look_up(self, several)
 
     patch.setattr(Publisher, "_look_up", renamed)
 

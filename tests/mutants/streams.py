@@ -135,13 +135,14 @@ def cuts_a_repeated_parcel_differently(patch: pytest.MonkeyPatch) -> None:
     """Rule: a parcel's number means the same events for good. Here a repetition numbers what is left of it anew."""
     look_up = Publisher._look_up
 
-    def cut(self: Publisher, waiting: _Waiting) -> None:
-        left = places_in(waiting.places)
-        if 0 < len(left) < waiting.parcel.size:
-            events = tuple(waiting.parcel.events_at(waiting.places))
-            waiting.commands = [waiting.commands[place] for place in left]
-            waiting.parcel = Parcel(waiting.parcel.number, len(events), events)
-            waiting.places = all_places(len(events))
-        look_up(self, waiting)
+    def cut(self: Publisher, several: list[_Waiting]) -> None:
+        for waiting in several:
+            left = places_in(waiting.places)
+            if 0 < len(left) < waiting.parcel.size:
+                events = tuple(waiting.parcel.events_at(waiting.places))
+                waiting.commands = [waiting.commands[place] for place in left]
+                waiting.parcel = Parcel(waiting.parcel.number, len(events), events)
+                waiting.places = all_places(len(events))
+        look_up(self, several)
 
     patch.setattr(Publisher, "_look_up", cut)
