@@ -22,7 +22,6 @@ from p2psub.subscriber.subscriber import Subscriber, _Wanted
 from tests.mutants.hostile import (
     KEYS_MOVE_IN_BURSTS,
     LIGHTS_OUT,
-    OWNERS_FALL,
     OWNERS_RESTART,
     PARCELS_ARE_LOST,
     RINGS_PART_IN_ORDER,
@@ -130,7 +129,7 @@ def erases_a_pack_that_still_owes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Owner, "tick", erasing)
 
 
-@mutant("S1", "S5", "S3", on=OWNERS_FALL)
+@mutant("S1", "S5", "S3", on=OWNERS_RESTART)
 def cuts_a_repeated_parcel_differently(patch: pytest.MonkeyPatch) -> None:
     """Rule: a parcel's number means the same events for good. Here a repetition numbers what is left of it anew."""
     look_up = Publisher._look_up
