@@ -254,6 +254,8 @@ class Owner:
         if self.owed_parcels.note_copies(held):
             self._acknowledge(held)
             if not held.owed:
+                # Its publisher is answered from memory now, should the owner before us have died before it said so.
+                self.owed_parcels.record_owned(held)
                 self.owed_parcels.discharge(held)
             elif not was_safe:
                 self.owed_parcels.record_owned(held)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2psub.model.content import Guarantee, Order
+from p2psub.model.digests import digest_of_matches
 from p2psub.model.ids import Process
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.pubsub import (
@@ -15,6 +16,7 @@ from p2psub.model.messages.pubsub import (
     MatchResponse,
     NotOwner,
     OutcomeOf,
+    OwedParcel,
     Publish,
     Route,
     Routed,
@@ -353,3 +355,18 @@ def test_peer_publishes_in_its_own_name_alone() -> None:
     cores.owner.on_publish(at(10), Publish(parcel, Micros(0)))
     assert sent(cores.step) == [refused(at(10), parcel, Reason.FOREIGN_EVENT)]
     assert cores.owner.owed_parcels.log.count == 0
+
+
+def test_retained_event_of_a_dead_owner_is_recorded_as_stored_before_it_is_discharged() -> None:
+    """It owes nothing, and its publisher hears of it from memory: no other word of ours says that we answer for it."""
+    cores = owner(table=ALONE)
+    parcel = parcel_of(event_of(TOPIC, retain_us=60 * SECOND_US))
+    told = OwedParcel(digest_of_matches(()), parcel, Micros(0), (), ((0, b""),), (), PUBLISHER)
+    cores.owner.on_store_copy(at(64), StoreCopy(CLUSTER, (told,)))
+    make_durable(cores.step)
+    assert [record.kind for record in records_of(cores.step, Kind.STORE, Kind.DISCHARGE)] == [
+        Kind.STORE,
+        Kind.DISCHARGE,
+    ]
+    publish(cores, parcel)
+    assert sent_of(cores.step, Acknowledge) == [acknowledged(parcel, 1, 0)]
