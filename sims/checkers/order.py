@@ -18,12 +18,14 @@ _Line = tuple[SubscriptionId, NodeId, str]
 def check_order(evidence: Evidence) -> Iterator[Finding]:
     """S6: earlier first; an event that comes late does so behind a gap, and only where more than processes broke.
 
-    What is replayed is an exception: the owners that retain it may hear of a subscription after it got newer events.
+    There are two exceptions. The owners that retain what is replayed may hear of a subscription after it got newer
+    events. And what owed nothing leaves no copy: if its acknowledgement is lost and its owner dies, the next
+    one matches it against the subscriptions that have begun since.
     """
     is_whole = not evidence.faults.cuts and not evidence.faults.departures and not evidence.faults.pauses
     told: dict[SubscriptionId, int] = {}
     last: dict[_Line, _Position] = {}
-    lines, replayed = _lines(evidence), _replayed(evidence)
+    lines, replayed, owed_nothing = _lines(evidence), _replayed(evidence), _owed_nothing(evidence)
     for at_us, record in evidence.of(Kind.GAP, Kind.DELIVER):
         subscription = record.subscription
         if subscription is None:
@@ -43,7 +45,7 @@ def check_order(evidence: Evidence) -> Iterator[Finding]:
             yield Finding("S6", "handed over after a later event of its publisher and topic", record, at_us)
         else:
             told[subscription] -= 1
-            if is_whole and (subscription, record.event) not in replayed:
+            if is_whole and (subscription, record.event) not in replayed and record.event not in owed_nothing:
                 yield Finding("S6", "out of order, though no ring was cut and no member left", record, at_us)
     if is_whole and any(told.values()):
         yield Finding("S6", "a gap in the order that no late event follows")
@@ -76,6 +78,11 @@ def _lines(evidence: Evidence) -> dict[tuple[SubscriptionId, EventId | None], _L
         if event is not None and record.subscription in ordered and record.subscription is not None:
             lines[record.subscription, event.id] = (record.subscription, event.id.node, event.topic)
     return lines
+
+
+def _owed_nothing(evidence: Evidence) -> set[EventId | None]:
+    """What an owner found no subscription for."""
+    return {record.event for _, record in evidence.of(Kind.DISCHARGE) if record.matched == 0}
 
 
 def _replayed(evidence: Evidence) -> set[tuple[SubscriptionId, EventId]]:

@@ -166,6 +166,14 @@ KEYS_MOVE_IN_BURSTS = replace(
 )
 """Arcs move while everything is published in parcels of many topics."""
 
+KEYS_MOVE_IN_ORDER = replace(
+    TABLES_MOVE,
+    clusters=1,
+    members=6,
+    load=Load(subscriptions=24, events_per_second=40.0, churn_per_second=0.2, ordered_share=1.0),
+)
+"""Arcs move while everything is wanted in order. No ring is cut, so that no gap excuses what comes late."""
+
 SMALL_RINGS = Scenario(
     clusters=2,
     members=3,

@@ -20,7 +20,7 @@ from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
 from p2psub.subscriber.subscriber import Subscriber, _Wanted
 from tests.mutants.hostile import (
-    KEYS_MOVE_IN_BURSTS,
+    KEYS_MOVE_IN_ORDER,
     LIGHTS_OUT,
     OWNERS_RESTART,
     PARCELS_ARE_LOST,
@@ -62,7 +62,7 @@ def stores_what_comes_too_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Intake, "_places_too_early", nothing)
 
 
-@mutant("S6", on=KEYS_MOVE_IN_BURSTS, first=3)
+@mutant("S6", on=KEYS_MOVE_IN_ORDER)
 def pays_before_all_is_given_back(patch: pytest.MonkeyPatch) -> None:
     """Rule: a new owner pays ordered subscriptions when all members have given back. Here it asks none of them."""
 

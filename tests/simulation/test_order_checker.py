@@ -112,6 +112,16 @@ def test_gap_is_a_violation_where_nothing_was_cut() -> None:
     assert untrue == ["a gap in the order that no late event follows"]
 
 
+@pytest.mark.parametrize(("matched", "found"), [(0, []), (1, [SECOND.id])], ids=["owed nothing", "owed"])
+def test_what_owed_nothing_at_a_dead_owner_may_come_late_behind_a_gap(matched: int, found: list[EventId]) -> None:
+    """The next owner cannot know of it. What was owed left copies."""
+    evidence = calm(run_of(FIRST, THIRD, told(1), SECOND))
+    trail = Trail()
+    trail.add(20 * H, Kind.DISCHARGE, 2, event=SECOND.id, matched=matched)
+    evidence.entries.extend(trail.entries)
+    assert late(evidence) == found
+
+
 @pytest.mark.parametrize(("began", "found"), [(19, [SECOND.id]), (20.5, [])], ids=["live", "past"])
 def test_replayed_past_may_come_behind_a_gap_after_newer_events(began: float, found: list[EventId]) -> None:
     """It was published before the subscription that asked for it; what came after that is not its past."""
