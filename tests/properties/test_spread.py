@@ -25,6 +25,8 @@ from tests.oracles.cube import (
 )
 
 SIZE_MAX = 512
+SIZES = pytest.mark.parametrize("size_max", [SIZE_MAX // 2, pytest.param(SIZE_MAX, marks=pytest.mark.slow)])
+"""Time grows with the cube of the size: `make test-slow` goes to the end."""
 PICKS = pytest.mark.parametrize("pick", [first_shortest, any_shortest, any_prefix], ids=lambda pick: pick.__name__)
 
 
@@ -33,10 +35,11 @@ def cube_of(size: int, pick: Pick, seed: int) -> list[Prefix]:
     return list(growing_cubes(size, pick, seed))[-1]
 
 
+@SIZES
 @PICKS
-def test_cast_reaches_everybody_once_from_every_root_for_every_size(pick: Pick) -> None:
+def test_cast_reaches_everybody_once_from_every_root_for_every_size(pick: Pick, size_max: int) -> None:
     """For N = 1 … 512 and each root: all N reached, N-1 messages, so no duplicate, in at most longest-prefix hops."""
-    for prefixes in growing_cubes(SIZE_MAX, pick, seed=1):
+    for prefixes in growing_cubes(size_max, pick, seed=1):
         size, longest = len(prefixes), max(map(len, prefixes))
         for cast in coverage_from_every_root(prefixes, neighbours_of(prefixes)):
             assert cast.reached == (1 << size) - 1
@@ -51,10 +54,11 @@ def test_halves_of_a_smaller_subcube_are_the_later_ones(text: str, data: st.Data
     assert spread.halves(own, Prefix(own[:length])) == spread.halves(own, Prefix(""))[length:]
 
 
+@SIZES
 @PICKS
-def test_message_by_message_nobody_hears_twice(pick: Pick) -> None:
+def test_message_by_message_nobody_hears_twice(pick: Pick, size_max: int) -> None:
     """Walked message by message: every cluster but the root is the receiver of exactly one."""
-    for prefixes in growing_cubes(SIZE_MAX, pick, seed=2):
+    for prefixes in growing_cubes(size_max, pick, seed=2):
         size = len(prefixes)
         neighbours = neighbours_of(prefixes)
         roots = prefixes if size <= 32 else Random(size).sample(prefixes, 1)
