@@ -6,7 +6,7 @@ so the subscriber can say with one number what it has taken. No more leaves than
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import deque
 from typing import Final
 
 from p2psub.model.ids import ClusterId, SubscriptionId
@@ -42,6 +42,7 @@ class Stream:
     __slots__ = (
         "_in_flight_bytes",
         "_in_flight_events",
+        "_in_line",
         "_numbers",
         "cluster",
         "due_tick",
@@ -62,8 +63,10 @@ class Stream:
         self.is_ordered = is_ordered
         self.last_number = last_number
         """The last that was given. A stream that is made anew goes on above all numbers of the process."""
-        self.waiting: OrderedDict[OwedParcelId, int] = OrderedDict()
-        """What has not left yet, in the order in which it will."""
+        self.waiting: deque[tuple[OwedParcelId, int]] = deque()
+        """What has not left yet, in the order in which it will: of one parcel maybe at several places in line."""
+        self._in_line: dict[OwedParcelId, int] = {}
+        """All of it by parcel."""
         self.sent: dict[int, Delivery] = {}
         """What left and is not settled, by rising numbers."""
         self._numbers: dict[OwedParcelId, list[int]] = {}
@@ -103,30 +106,42 @@ class Stream:
     # In line
 
     def push(self, id_: OwedParcelId, places: int) -> None:
-        """Put what is owed in line, unless it is there or on its way."""
+        """Put what is owed last in line, unless it is there or on its way.
+
+        Not beside other events of its parcel that wait: what came between may be of the same topic, and before it.
+        """
+        in_line = self._in_line.get(id_, 0)
+        places &= ~in_line
         for number in self._numbers.get(id_, ()):
             places &= ~self.sent[number].places
         if places:
-            self.waiting[id_] = self.waiting.get(id_, 0) | places
+            self.waiting.append((id_, places))
+            self._in_line[id_] = in_line | places
 
     @property
     def head(self) -> tuple[OwedParcelId, int]:
         """What is first in line."""
-        id_ = next(iter(self.waiting))
-        return id_, self.waiting[id_]
+        return self.waiting[0]
 
     def drop_head(self) -> None:
-        self.waiting.popitem(last=False)
+        _, places = self.head
+        self._leave_line(places)
+
+    def _leave_line(self, places: int) -> None:
+        """Some of what is first in line waits no more."""
+        id_, whole = self.waiting.popleft()
+        if whole != places:
+            self.waiting.appendleft((id_, whole & ~places))
+        self._in_line[id_] &= ~places
+        if not self._in_line[id_]:
+            del self._in_line[id_]
 
     # On its way
 
     def send_head(self, places: int, event_bytes: int, tick: int) -> Delivery:
         """Give the next number to some of what is first in line."""
-        id_, whole = self.head
-        if whole == places:
-            self.drop_head()
-        else:
-            self.waiting[id_] = whole & ~places
+        id_, _ = self.head
+        self._leave_line(places)
         self.last_number += 1
         self.used_tick = tick
         delivery = Delivery(self.last_number, id_, places, event_bytes, tick)
@@ -157,8 +172,8 @@ class Stream:
         rest = delivery.places & ~first_places(delivery.places, count)
         if rest and not (self.is_ordered and delivery.number != next(reversed(self.sent))):
             delivery.places ^= rest
-            self.waiting[delivery.id] = self.waiting.get(delivery.id, 0) | rest
-            self.waiting.move_to_end(delivery.id, last=False)
+            self.waiting.appendleft((delivery.id, rest))
+            self._in_line[delivery.id] = self._in_line.get(delivery.id, 0) | rest
 
     def repeat(self, delivery: Delivery, tick: int) -> None:
         """It is on its way once more."""

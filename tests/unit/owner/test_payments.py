@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from p2psub.model.content import Subscription
+from p2psub.model.content import Order, Subscription
 from p2psub.model.ids import Process
 from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, StreamAck, Want, WindowUpdate
 from p2psub.model.outcomes import Outcome
@@ -18,11 +18,14 @@ from tests.unit.bench import (
     event_of,
     forget,
     make_durable,
+    on_topic,
     parcel_of,
     sent,
+    subscription_of,
     tick,
 )
 from tests.unit.owner.owners import (
+    ALONE,
     HERE,
     ORDERED,
     PROCESS,
@@ -326,6 +329,19 @@ def test_event_without_its_copies_holds_up_those_behind_it() -> None:
     got = [(d.parcel.first.sequence, w.subscription, w.number) for d in sent_now for w in d.wants]
     assert [(sequence, number) for sequence, id_, number in got if id_ == ORDERED.id] == [(2, 2), (3, 3)]
     assert [sequence for sequence, id_, _ in got if id_ == HERE.id] == [2]
+
+
+def test_late_part_of_a_parcel_does_not_join_the_part_that_waits_in_line() -> None:
+    """The parcel's other topic was taken at once; on this one an earlier event, which had been lost, came between."""
+    wanted = subscription_of(on_topic("a/b", "a/c"), 5, subscriber=96, order=Order.PUBLISHER)
+    cores = owner(wanted, table=ALONE)
+    lost, parcel = parcel_of(event_of("a/b", 2)), parcel_of(event_of("a/c", 3), event_of("a/b", 4))
+    for part in (parcel.part(0b01), lost, parcel.part(0b10)):
+        publish(cores, part)
+    assert sent_deliveries(cores) == [], "nothing is durable yet"
+    make_durable(cores.step)
+    by_number = {d.wants[0].number: [event.id.sequence for event in d.parcel.events] for d in sent_deliveries(cores)}
+    assert by_number == {1: [3], 2: [2], 3: [4]}
 
 
 def test_refused_delivery_does_not_let_later_ones_overtake_it() -> None:

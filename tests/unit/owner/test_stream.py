@@ -49,13 +49,18 @@ def in_flight(stream: Stream) -> int:
 
 
 def test_events_leave_in_the_order_in_which_they_came_into_line() -> None:
-    """Parcel by parcel; what is put in line again keeps its place."""
+    """What is put in line again keeps its place; what is new of its parcel does not share it."""
     stream = stream_of()
     for parcel, places in ((FIRST, 0b01), (SECOND, 0b11), (FIRST, 0b11)):
         stream.push(parcel, places)
-    sent = [stream.send_head(places, 1, 1) for places in (0b11, 0b01, 0b10)]
-    assert [(delivery.id, delivery.places) for delivery in sent] == [(FIRST, 0b11), (SECOND, 0b01), (SECOND, 0b10)]
-    assert [delivery.number for delivery in sent] == [1, 2, 3]
+    sent = [stream.send_head(places, 1, 1) for places in (0b01, 0b01, 0b10, 0b10)]
+    assert [(delivery.id, delivery.places) for delivery in sent] == [
+        (FIRST, 0b01),
+        (SECOND, 0b01),
+        (SECOND, 0b10),
+        (FIRST, 0b10),
+    ]
+    assert [delivery.number for delivery in sent] == [1, 2, 3, 4]
     assert not stream.waiting
 
 
@@ -66,7 +71,9 @@ def test_what_is_on_its_way_is_not_put_in_line_again() -> None:
     stream.push(FIRST, 0b0111)
     assert stream.head == (FIRST, 0b0100)
     stream.push(SECOND, 0b0011)
-    assert list(stream.waiting) == [FIRST, SECOND], "the same places of another parcel are other events"
+    assert list(stream.waiting) == [(FIRST, 0b0100), (SECOND, 0b0011)], (
+        "the same places of another parcel are other events"
+    )
 
 
 def test_stream_that_is_made_anew_goes_on_above_all_numbers_of_its_process() -> None:
@@ -135,6 +142,18 @@ def test_refused_delivery_is_the_same_when_it_is_repeated() -> None:
     assert stream.fits(1) == 8
 
 
+def test_rest_of_a_refused_delivery_is_first_in_line_without_what_came_later_of_its_parcel() -> None:
+    """That waits for its own turn, and nothing of it is in line twice."""
+    stream = stream_of()
+    delivery = send(stream, FIRST, 0b0011)
+    stream.push(SECOND, 0b1)
+    stream.push(FIRST, 0b0100)
+    stream.refuse(FIRST, 0b0011)
+    stream.shorten(delivery, 1)
+    stream.push(FIRST, 0b0111)
+    assert list(stream.waiting) == [(FIRST, 0b0010), (SECOND, 0b1), (FIRST, 0b0100)]
+
+
 def test_settled_is_the_number_before_the_first_that_waits() -> None:
     """One that is missing in the middle holds it; one that is settled in part holds it, too."""
     stream = stream_of()
@@ -167,7 +186,7 @@ def test_acknowledgement_names_all_up_to_a_number_and_some_beyond() -> None:
 class Oracle:
     """What a stream should know, told plainly: each delivery by its number, event by event."""
 
-    line: dict[OwedParcelId, int] = field(default_factory=dict)
+    line: list[tuple[OwedParcelId, int]] = field(default_factory=list)
     given: list[int] = field(default_factory=list)
     left: dict[int, tuple[OwedParcelId, int]] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
@@ -204,20 +223,19 @@ HAPPENINGS = st.lists(
 
 def _happen(stream: Stream, oracle: Oracle, what: str, parcel: OwedParcelId, some: int) -> None:
     if what == "push":
-        on_its_way = sum(places for id_, places in oracle.left.values() if id_ == parcel)
+        known = sum(places for id_, places in [*oracle.left.values(), *oracle.line] if id_ == parcel)
         stream.push(parcel, some)
-        if some & ~on_its_way:
-            oracle.line[parcel] = oracle.line.get(parcel, 0) | some & ~on_its_way
+        if some & ~known:
+            oracle.line.append((parcel, some & ~known))
     elif what == "send" and oracle.line:
-        id_, whole = next(iter(oracle.line.items()))
+        id_, whole = oracle.line.pop(0)
         places = first_places(whole, some)
         delivery = stream.send_head(places, 1, 1)
         assert delivery.number not in oracle.given, "no number is used twice"
         oracle.given.append(delivery.number)
         oracle.left[delivery.number] = (id_, places)
-        oracle.line[id_] = whole & ~places
-        if not oracle.line[id_]:
-            del oracle.line[id_]
+        if whole & ~places:
+            oracle.line.insert(0, (id_, whole & ~places))
     elif what == "refuse":
         stream.refuse(parcel, some)
         oracle.refused.update(oracle.at(parcel, some))
@@ -242,7 +260,7 @@ def _happen(stream: Stream, oracle: Oracle, what: str, parcel: OwedParcelId, som
             stream.settle(delivery.id, delivery.places)
     elif what == "drop" and oracle.line:
         stream.drop_head()
-        del oracle.line[next(iter(oracle.line))]
+        del oracle.line[0]
 
 
 @given(HAPPENINGS, st.integers(0, 5))
@@ -253,7 +271,7 @@ def test_whatever_happens_numbers_and_counts_are_right(
     stream, oracle = stream_of(last_number), Oracle()
     for what, parcel, some in happenings:
         _happen(stream, oracle, what, parcel, some)
-        assert dict(stream.waiting) == oracle.line
+        assert list(stream.waiting) == oracle.line
         assert {d.number: (d.id, d.places) for d in stream.sent.values()} == oracle.left
         assert in_flight(stream) == oracle.in_flight
         assert stream.settled == min(oracle.left, default=stream.last_number + 1) - 1
