@@ -112,4 +112,5 @@ def bare_append(path: Path, load: PackLoad, commits: int) -> float:
 
 
 def _rows(packs: list[Pack]) -> tuple[list[PackRow], list[PackRow]]:
-    return list(CODEC.head_rows(packs)), list(CODEC.body_rows(packs))
+    rows = dict(CODEC.rows_of(packs)).values()
+    return [head for head, _ in rows], [body for _, body in rows]

@@ -20,6 +20,8 @@ from p2psub.model.parcels import Parcel
 from p2psub.runtime.namespaces import RowDamaged
 
 PackRow = tuple[int, bytes, int]
+PackRows = tuple[PackRow, PackRow]
+"""Head and body."""
 
 _SEED: Final = 0xFFFFFFFF
 """A checksum begins with the number, as far as it fits: a part that lies under another number has another one."""
@@ -35,20 +37,14 @@ class PackCodec:
         self._head: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(head)
         self._body: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(body)
 
-    def head_rows(self, packs: Iterable[Pack]) -> Iterator[PackRow]:
-        """Heads, ready to be stored."""
-        return self._rows((pack.number, pack.head) for pack in packs)
-
-    def body_rows(self, packs: Iterable[Pack]) -> Iterator[PackRow]:
-        """Bodies, ready to be stored; each is encoded when it is asked for."""
-        return self._rows((pack.number, pack.body) for pack in packs)
-
-    def _rows(self, parts: Iterable[tuple[int, object]]) -> Iterator[PackRow]:
+    def rows_of(self, packs: Iterable[Pack]) -> Iterator[tuple[int, PackRows]]:
+        """Packs, ready to be stored, by their numbers."""
         # Nothing is called for each but what is needed: a pack may be as small as one event.
         encode, checksum = self._encoder.encode, zlib.crc32
-        for number, part in parts:
-            encoded = encode(part)
-            yield number, encoded, checksum(encoded, number & _SEED)
+        for pack in packs:
+            number, head, body = pack.number, encode(pack.head), encode(pack.body)
+            seed = number & _SEED
+            yield number, ((number, head, checksum(head, seed)), (number, body, checksum(body, seed)))
 
     def head_of(self, row: tuple[Any, ...]) -> object:
         """The head in a row that SQLite found; RowDamaged if it is not as written."""

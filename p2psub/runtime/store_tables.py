@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from p2psub.model.effects import Pack, StoredPacks, Write
+from p2psub.model.effects import StoredPacks, Write
 from p2psub.model.step import Body
 from p2psub.node.core import Disk
 from p2psub.runtime.namespaces import Name, RowDamaged, decode_row, encode_name, encode_row
-from p2psub.runtime.packs import PackCodec
+from p2psub.runtime.packs import PackCodec, PackRow, PackRows
 from p2psub.runtime.store_file import FAULTS, INDEX, fault_of
 
 logger = logging.getLogger(__name__)
@@ -35,10 +36,15 @@ _LOAD_HEADS: Final = "SELECT number, head, checksum FROM pack_head ORDER BY numb
 _LAST_PACK: Final = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'pack_head'"
 _READ_BODY: Final = "SELECT number, body, checksum FROM pack_body WHERE number = ?"
 # A commit that failed may have reached the disk all the same: it must be possible to repeat it.
-_KEEP_HEAD: Final = "INSERT OR REPLACE INTO pack_head (number, head, checksum) VALUES (?, ?, ?)"
-_KEEP_BODY: Final = "INSERT OR REPLACE INTO pack_body (number, body, checksum) VALUES (?, ?, ?)"
+_KEEP_HEADS: Final = "INSERT OR REPLACE INTO pack_head (number, head, checksum) VALUES "
+_KEEP_BODIES: Final = "INSERT OR REPLACE INTO pack_body (number, body, checksum) VALUES "
 _ERASE_PACK: Final = ("DELETE FROM pack_head WHERE number = ?", "DELETE FROM pack_body WHERE number = ?")
 
+_KEPT_AT_ONCE: Final = 32
+"""Rows of packs in one statement: SQLite has less to do than for a statement each, and after every statement the thread
+waits for the lock of the interpreter."""
+_KEPT_BYTES: Final = 64 << 10
+"""A statement ends with the row that reaches this size: SQLite copies what it is given, and keeps it for a while."""
 READ_BYTES_MAX: Final = 256 << 10
 """A page of bodies ends with the one that reaches this size: about a millisecond in which nothing is written."""
 READ_PACKS_MAX: Final = 256
@@ -69,7 +75,7 @@ class Transaction:
     """What one commit writes: of each row what was written last, new packs, and packs to erase, oldest first."""
 
     rows: dict[tuple[str, Name], Write] = field(default_factory=dict)
-    packs: dict[int, Pack] = field(default_factory=dict)
+    packs: dict[int, PackRows] = field(default_factory=dict)
     erased_packs: list[int] = field(default_factory=list)
 
 
@@ -176,9 +182,14 @@ class StoreTables:
                 self._connection.executemany(_ERASE, erased)
                 self._connection.executemany(_KEEP, kept)
             if packs:
-                self._connection.executemany(_KEEP_HEAD, self._codec.head_rows(packs))
-                self._connection.executemany(_KEEP_BODY, self._codec.body_rows(packs))
+                self._keep(_KEEP_HEADS, (head for head, _ in packs))
+                self._keep(_KEEP_BODIES, (body for _, body in packs))
         return left
+
+    def _keep(self, statement: str, rows: Iterable[PackRow]) -> None:
+        for few in _few_at_once(rows):
+            places = ", ".join(["(?, ?, ?)"] * len(few))
+            self._connection.execute(statement + places, list(chain.from_iterable(few)))
 
     def _erase_packs(self, numbers: list[int]) -> list[int]:
         are_many = len(numbers) > _ERASED_AT_ONCE
@@ -225,28 +236,25 @@ class StoreTables:
 
     # Reading
 
-    def read(self, numbers: Sequence[int], waiting: Mapping[int, Pack]) -> list[Body]:
+    def read(self, numbers: Sequence[int], waiting: Mapping[int, PackRow]) -> list[Body]:
         """A page of bodies: the first one, and others until it is full; None for one that cannot be read.
 
-        Packs that wait to be written are taken from there.
+        Bodies that wait to be written are taken from there.
         """
         page: list[Body] = []
         read_bytes = 0
         for number in numbers[:READ_PACKS_MAX]:
-            if number in waiting:
-                page.append((number, waiting[number].body))
-                continue
-            size, body = self._read_body(number)
+            size, body = self._read_body(number, waiting)
             page.append((number, body))
             read_bytes += size
             if read_bytes >= READ_BYTES_MAX:
                 break
         return page
 
-    def _read_body(self, number: int) -> tuple[int, object | None]:
+    def _read_body(self, number: int, waiting: Mapping[int, PackRow]) -> tuple[int, object | None]:
         """Its size and itself."""
         try:
-            row = self._connection.execute(_READ_BODY, (number,)).fetchone()
+            row = waiting.get(number) or self._connection.execute(_READ_BODY, (number,)).fetchone()
             if row is None:
                 raise RowDamaged("it is not there")
             return len(row[1]) if isinstance(row[1], bytes) else 0, self._codec.body_of(row)
@@ -257,3 +265,17 @@ class StoreTables:
     def close(self) -> None:
         """Give the file free for the next process."""
         self._connection.close()
+
+
+def _few_at_once(rows: Iterable[PackRow]) -> Iterator[list[PackRow]]:
+    """The rows of one statement after the other."""
+    few: list[PackRow] = []
+    size = 0
+    for row in rows:
+        few.append(row)
+        size += len(row[1])
+        if len(few) == _KEPT_AT_ONCE or size >= _KEPT_BYTES:
+            yield few
+            few, size = [], 0
+    if few:
+        yield few

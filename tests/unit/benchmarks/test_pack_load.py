@@ -27,6 +27,6 @@ def test_a_load_has_all_its_events_in_numbered_packs() -> None:
 def test_packs_survive_the_disk() -> None:
     """Head and body come back as they were."""
     (pack,) = next(PackLoad(9, 9, 9, 10).steps())
-    ((head,), (body,)) = (list(CODEC.head_rows([pack])), list(CODEC.body_rows([pack])))
+    ((_, (head, body)),) = CODEC.rows_of([pack])
     assert (CODEC.head_of(head), CODEC.body_of(body)) == (pack.head, pack.body)
     assert isinstance(pack.body, PackBody)
