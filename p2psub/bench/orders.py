@@ -192,14 +192,16 @@ class Pinged(WorkerAnswer, frozen=True):
 
 
 class EventRoll(WorkerAnswer, frozen=True):
-    """Which events a peer had acknowledged, and which it consumed how often, each by its number at its publisher."""
+    """Which events a peer had acknowledged and which it consumed: bitmaps, serialized, of their publishers' numbers."""
 
-    acknowledged: dict[str, list[int]]
+    acknowledged: dict[str, bytes]
     """By topic."""
-    times_consumed: dict[str, bytes]
-    """By publisher; the byte at an event's number says how often it was consumed."""
-    ages_ns: list[int]
-    """How old each event was when it was consumed."""
+    consumed: dict[str, bytes]
+    """By publisher."""
+    duplicates: int
+    """How often it consumed an event that it had consumed before."""
+    ages_ns: dict[int, int]
+    """How many events were of which age, rounded, when they were consumed."""
 
 
 class WorkerStatus(WorkerAnswer, frozen=True):

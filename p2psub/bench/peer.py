@@ -137,9 +137,10 @@ class PeerWorker:
     def _event_roll(self) -> EventRoll:
         acknowledged = {} if self._publication is None else self._publication.acknowledged
         return EventRoll(
-            {topic: list(numbers) for topic, numbers in acknowledged.items()},
-            self._roll.times_consumed,
-            list(self._roll.ages_ns),
+            {topic: numbers.serialize() for topic, numbers in acknowledged.items()},
+            {publisher: numbers.serialize() for publisher, numbers in self._roll.consumed.items()},
+            self._roll.duplicates,
+            self._roll.ages_ns,
         )
 
     async def _publish(self, order: PublishOrder) -> Published:

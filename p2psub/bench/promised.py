@@ -6,6 +6,7 @@ Then the numbers of the events that were acknowledged are compared with the numb
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,7 +28,7 @@ from p2psub.bench.orders import (
 from p2psub.bench.overlay import BenchOverlay, open_overlay
 from p2psub.bench.plan import RING_PEERS, PromisedPlan
 from p2psub.bench.promised_report import PromisedFigures, PromisedReport, promised_settings_of
-from p2psub.bench.stretch import Look, Stretch, duplicates_of, lost_of
+from p2psub.bench.stretch import Look, Stretch, lost_of
 from p2psub.bench.topic_roles import NOTHING, TopicRoles, filters_of, roles_of, shard_owners_of
 from p2psub.bench.workers import dump_profiles, open_crew
 from p2psub.demo.directories import trace_bytes_below
@@ -68,14 +69,15 @@ async def bench_promised(plan: PromisedPlan, directory: Path, reporter: Progress
             rolls = [await peer.ask(RollOrder(), EventRoll) for peer in overlay.peers]
     if not stretch.acknowledged:
         raise TooSlow("no event was acknowledged; try again when the machine is less busy, or with more --seconds")
-    figures = stretch.figures([age_ns for roll in rolls for age_ns in roll.ages_ns])
+    figures = stretch.figures(sum((Counter(roll.ages_ns) for roll in rolls), Counter()))
     return PromisedReport(
         **{name: getattr(figures, name) for name in PromisedFigures.__struct_fields__},
         acknowledged=stretch.acknowledged,
         unacknowledged=sum(each.unacknowledged for each in stretch.published),
         lost=lost_of(roles, [peer.id for peer in stretch.after.peers], rolls),
-        duplicates=duplicates_of(rolls),
+        duplicates=sum(roll.duplicates for roll in rolls),
         settings=settings,
+        rss_mb_by_minute=stretch.rss_mb_by_minute,
     )
 
 
@@ -88,15 +90,17 @@ class PromisedTrial:
     roles: list[TopicRoles]
 
     async def measure(self, reporter: ProgressReporter) -> Stretch:
-        """Publish, and look before and after."""
+        """Publish, and look before and after; at the memory meanwhile, too."""
         before = await self._look()
+        rss_bytes_by_minute: list[tuple[int, ...]] = []
         await self._switch_profiles(True)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_count_seconds, reporter, round(self.plan.duration_s))
+            nursery.start_soon(self._note_memory, rss_bytes_by_minute)
             published = await self.run(self.plan.duration_s)
             nursery.cancel_scope.cancel()
         await self._switch_profiles(False)
-        return Stretch(tuple(published), before, await self._look())
+        return Stretch(tuple(published), before, await self._look(), tuple(rss_bytes_by_minute))
 
     async def run(self, seconds: float) -> list[Published]:
         """Publish for so long; returns when all of it was consumed, or nothing has come for long, and all is quiet."""
@@ -125,6 +129,12 @@ class PromisedTrial:
     async def _look(self) -> Look:
         peers = tuple([await peer.look() for peer in self.overlay.peers])
         return Look(peers, sum(trace_bytes_below(self.overlay.data_of(peer)) for peer in self.overlay.peers))
+
+    async def _note_memory(self, rss_bytes_by_minute: list[tuple[int, ...]]) -> None:
+        began_s = trio.current_time()
+        for minute in range(int(self.plan.duration_s // 60) + 1):
+            await trio.sleep_until(began_s + minute * 60)
+            rss_bytes_by_minute.append(tuple(peer.rss_bytes for peer in self.overlay.peers))
 
     async def _switch_profiles(self, is_on: bool) -> None:
         if self.plan.profile is not None:

@@ -68,6 +68,8 @@ class PromisedReport(PromisedFigures, frozen=True, kw_only=True):
     duplicates: int
     """Hand-overs of events that had been handed over before."""
     settings: PromisedSettings
+    rss_mb_by_minute: tuple[float, ...] = ()
+    """Of that peer when measuring began, and after each whole minute; reports of older versions have none."""
     before: FigureRatios | None = None
 
 

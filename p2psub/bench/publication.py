@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from array import array
 from collections.abc import Awaitable, Callable, Sequence
 
 import trio
+from pyroaring import BitMap
 
 from p2psub.bench.orders import Published, PublishForOrder
 from p2psub.model.content import Draft
@@ -25,7 +25,7 @@ class Publication:
         self._numbers = itertools.count()
         self._asked = 0
         self._last_ns = 0
-        self.acknowledged: dict[str, array[int]] = {topic: array("Q") for topic in order.load.topics}
+        self.acknowledged = {topic: BitMap() for topic in order.load.topics}
 
     async def run(self) -> Published:
         """Publish, and wait for acknowledgements for as long as patience lasts."""
@@ -54,7 +54,7 @@ class Publication:
         self._last_ns = time.monotonic_ns()
         for draft, outcome in zip(drafts, outcomes, strict=True):
             if outcome.refused is None:
-                self.acknowledged[draft.topic].append(outcome.event.sequence)
+                self.acknowledged[draft.topic].add(outcome.event.sequence)
 
     def _next_drafts(self, count: int) -> list[Draft]:
         self._asked += count

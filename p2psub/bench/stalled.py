@@ -13,15 +13,15 @@ from typing import Final
 
 import msgspec
 import trio
+from pyroaring import BitMap
 
+from p2psub.bench.ages import percentile_ms
 from p2psub.bench.arrival import wait_for_arrival
-from p2psub.bench.bursts import p50_us, p99_us
 from p2psub.bench.content import PRICES, EventLoad, filter_for, topics_of
 from p2psub.bench.orders import EventRoll, FollowOrder, Published, PublishForOrder, RollOrder, SubscribeOrder
 from p2psub.bench.overlay import BenchOverlay, open_overlay
 from p2psub.bench.plan import CALLS, RING_PEERS, StalledPlan
 from p2psub.bench.report import BenchSettings, bench_settings_of
-from p2psub.bench.stretch import duplicates_of
 from p2psub.bench.workers import open_crew
 from p2psub.demo.stages import ProgressReporter, Stages, TooSlow, patient
 from p2psub.model.content import Guarantee
@@ -148,7 +148,7 @@ class _StalledTrial:
         roll = await self._publish(self._plan.timed_s, self._plan.rate_per_s)
         if not roll.ages_ns:
             raise TooSlow("no event came; try again when the machine is less busy")
-        return _Latency(round(p50_us(roll.ages_ns) / 1000, 2), round(p99_us(roll.ages_ns) / 1000, 2))
+        return _Latency(percentile_ms(roll.ages_ns, 50), percentile_ms(roll.ages_ns, 99))
 
     async def owe(self) -> None:
         """Publish as fast as it goes until enough waits for the second subscriber."""
@@ -171,9 +171,9 @@ class _StalledTrial:
         return roll
 
     def _count(self, roll: EventRoll, wanted: int) -> None:
-        came = sum(count > 0 for times in roll.times_consumed.values() for count in times)
+        came = sum(len(BitMap.deserialize(numbers)) for numbers in roll.consumed.values())
         self.lost += max(0, wanted - came)
-        self.duplicates += duplicates_of([roll])
+        self.duplicates += roll.duplicates
 
     async def idle(self, seconds: float) -> float:
         """How much of a core the owner takes while nothing is published, in percent."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from p2psub.bench.bursts import p50_us, p99_us
+from pyroaring import BitMap
+
+from p2psub.bench.ages import percentile_ms
 from p2psub.bench.orders import EventRoll, Published, WorkerStatus
 from p2psub.bench.promised_report import PromisedFigures
 from p2psub.bench.topic_roles import TopicRoles
@@ -26,6 +28,8 @@ class Stretch:
     published: tuple[Published, ...]
     before: Look
     after: Look
+    rss_bytes_by_minute: tuple[tuple[int, ...], ...] = ()
+    """Of each peer, when it began and after each whole minute."""
 
     @property
     def acknowledged(self) -> int:
@@ -38,10 +42,18 @@ class Stretch:
         ended_ns = [each.ended_ns for each in self.published] + [peer.followed_ns for peer in self.after.peers]
         return (max(ended_ns) - min(each.began_ns for each in self.published)) / 1e9
 
-    def figures(self, ages_ns: list[int]) -> PromisedFigures:
+    @property
+    def rss_mb_by_minute(self) -> tuple[float, ...]:
+        """Of the peer that has most in memory at the end."""
+        return tuple(round(peers[self._largest] / 1e6, 1) for peers in self.rss_bytes_by_minute)
+
+    @property
+    def _largest(self) -> int:
+        return max(range(len(self.after.peers)), key=lambda number: self.after.peers[number].rss_bytes)
+
+    def figures(self, ages_ns: Mapping[int, int]) -> PromisedFigures:
         """What an event cost."""
         before, after, events = self.before.peers, self.after.peers, self.acknowledged
-        largest = max(range(len(after)), key=lambda number: after[number].rss_bytes)
 
         def grown(name: str) -> int:
             return sum(getattr(now, name) - getattr(then, name) for now, then in zip(after, before, strict=True))
@@ -54,24 +66,20 @@ class Stretch:
             rows_per_event=round(grown("rows") / events, 3),
             commits_per_s=round(grown("commits") / self.span_s, 1),
             trace_bytes_per_event=round((self.after.trace_bytes - self.before.trace_bytes) / events, 1),
-            latency_p50_ms=round(p50_us(ages_ns) / 1000, 2) if ages_ns else 0.0,
-            latency_p99_ms=round(p99_us(ages_ns) / 1000, 2) if ages_ns else 0.0,
-            rss_mb_start=round(before[largest].rss_bytes / 1e6, 1),
-            rss_mb_end=round(after[largest].rss_bytes / 1e6, 1),
+            latency_p50_ms=percentile_ms(ages_ns, 50),
+            latency_p99_ms=percentile_ms(ages_ns, 99),
+            rss_mb_start=round(before[self._largest].rss_bytes / 1e6, 1),
+            rss_mb_end=round(after[self._largest].rss_bytes / 1e6, 1),
         )
 
 
 def lost_of(roles: Sequence[TopicRoles], ids: Sequence[str], rolls: Sequence[EventRoll]) -> int:
     """Events that were acknowledged to their publisher, and that the subscriber to their topic did not consume."""
+    consumed = [
+        {publisher: BitMap.deserialize(numbers) for publisher, numbers in roll.consumed.items()} for roll in rolls
+    ]
     lost = 0
     for role in roles:
-        times = rolls[role.subscriber].times_consumed.get(ids[role.publisher], b"")
-        lost += sum(
-            number >= len(times) or not times[number] for number in rolls[role.publisher].acknowledged[role.topic]
-        )
+        promised = BitMap.deserialize(rolls[role.publisher].acknowledged[role.topic])
+        lost += promised.difference_cardinality(consumed[role.subscriber].get(ids[role.publisher], BitMap()))
     return lost
-
-
-def duplicates_of(rolls: Sequence[EventRoll]) -> int:
-    """How often a peer consumed an event that it had consumed before."""
-    return sum(count - 1 for roll in rolls for times in roll.times_consumed.values() for count in times if count > 1)

@@ -14,6 +14,7 @@ import trio
 
 from p2psub.bench.orders import Done, DumpProfileOrder, LookOrder, WorkerAnswer, WorkerOrder, WorkerStatus, encode_line
 from p2psub.demo.leash import leashed
+from p2psub.demo.memory import rss_bytes_of
 from p2psub.errors import P2psubError
 
 LOG_TAIL_LINES: Final = 20
@@ -32,6 +33,7 @@ class Worker:
         assert process.stdin is not None
         assert process.stdout is not None
         self.name = name
+        self._pid = process.pid
         self._orders = process.stdin
         self._answers = process.stdout
         self._log = log
@@ -52,6 +54,11 @@ class Worker:
     async def look(self) -> WorkerStatus:
         """How it is."""
         return await self.ask(LookOrder(), WorkerStatus)
+
+    @property
+    def rss_bytes(self) -> int:
+        """What it has in memory now, whatever it is busy with."""
+        return rss_bytes_of(self._pid)
 
     async def _line(self) -> bytes:
         while b"\n" not in self._heard:

@@ -86,6 +86,7 @@ def test_promised_counts_what_a_promise_costs(tmp_path: Path) -> None:
     assert report["latency_p50_ms"] <= report["latency_p99_ms"]
     assert report["bytes_per_event"] > 3 * report["settings"]["event_bytes"]
     assert report["settings"]["guarantee"] == "effectively_once"
+    assert len(report["rss_mb_by_minute"]) == 1
     before.write_text(json.dumps(report))
     again = report_of(temporary, "promised", "--seconds=0.5", "--at-once=5", "--before", str(before))
     assert again["lost"] == 0

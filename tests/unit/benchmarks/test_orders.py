@@ -52,5 +52,5 @@ def test_an_answer_is_known_by_whoever_asked() -> None:
     """Its line does not name it."""
     consumed = Consumed(3, 0, 5, [1, 2, 3])
     assert msgspec.json.decode(encode_line(consumed), type=Consumed) == consumed
-    roll = EventRoll({"a": [1, 2]}, {"p": b"\0\1\n\xff"}, [5])
+    roll = EventRoll({"a": b"\0\1\n\xff"}, {"p": b"\n"}, 1, {5: 2})
     assert msgspec.json.decode(encode_line(roll), type=EventRoll) == roll
