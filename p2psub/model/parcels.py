@@ -13,7 +13,7 @@ from p2psub.model.content import Event, Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import EventId, Natural, NodeId
 from p2psub.model.merkle import narrow_proof
-from p2psub.model.place_sets import lowest, places_in, to_bitmap
+from p2psub.model.place_sets import indexes_within, lowest, places_in, to_bitmap
 from p2psub.model.seals import BATCH_MAX, Leaf, Signature
 
 Bitmap = Annotated[bytes, msgspec.Meta(max_length=BATCH_MAX // 8)]
@@ -83,9 +83,8 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
 
     def events_at(self, places: int) -> list[Event]:
         """The events at some of its places."""
-        if places == self.places:
-            return list(self.events)
-        return [event for event, place in zip(self.events, places_in(self.places), strict=True) if places >> place & 1]
+        events = self.events
+        return [events[index] for index in indexes_within(places, self.places)]
 
     def part(self, places: int) -> Parcel:
         """The events at some of its places, with what leads from them to the signature.

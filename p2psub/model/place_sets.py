@@ -39,6 +39,13 @@ def places_in(places: int) -> list[int]:
     return [place for first, count in runs_of(places) for place in range(first, first + count)]
 
 
+def indexes_within(places: int, whole: int) -> list[int]:
+    """Which of the places of `whole`, counted from its first, these are, as far as they are among them."""
+    if whole & (whole + 1):
+        return [(whole & ((1 << place) - 1)).bit_count() for place in places_in(places & whole)]
+    return places_in(places & whole)
+
+
 def places_at(places: list[int]) -> int:
     """A list of places as a set."""
     together = 0

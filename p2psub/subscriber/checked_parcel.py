@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId
 from p2psub.model.parcels import Parcel
-from p2psub.model.place_sets import places_in
+from p2psub.model.place_sets import indexes_within
 from p2psub.model.seals import Leaf
 
 Hashed = tuple[Event, Leaf]
@@ -24,7 +24,5 @@ class CheckedParcel:
     leaves: list[Leaf]
 
     def events_at(self, places: int) -> list[Hashed]:
-        hashed = list(zip(self.parcel.events, self.leaves, strict=True))
-        if places == self.places:
-            return hashed
-        return [one for one, place in zip(hashed, places_in(self.places), strict=True) if places >> place & 1]
+        events, leaves = self.parcel.events, self.leaves
+        return [(events[index], leaves[index]) for index in indexes_within(places, self.places)]
