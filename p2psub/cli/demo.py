@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from p2psub.cli.exits import explained
-from p2psub.cli.interrupts import run_interruptible
+from p2psub.cli.overlay_runs import run_overlay, tell
 
 if TYPE_CHECKING:
     from p2psub.demo.plan import DemoPlan
     from p2psub.demo.report import DemoReport
-
-EXIT_BROKEN = 3
 
 
 def demo(
@@ -64,43 +57,23 @@ def demo(
             patience_s=patience,
         )
         report = _run_in(data, plan, keep)
-    if as_json:
-        print(json.dumps(msgspec.to_builtins(report)))
-    else:
-        Console().print(report_table(report))
-    if not report.is_sound:
-        raise typer.Exit(EXIT_BROKEN)
+    tell(report, report_rows(report), as_json)
 
 
 def _run_in(data: Path | None, plan: DemoPlan, keep: bool) -> DemoReport:
     """Run, and leave of the files what is wanted: the traces of a run that went well, all of one that did not."""
     from p2psub.demo.directories import RunDirectories  # noqa: PLC0415
-    from p2psub.demo.progress import open_reporter  # noqa: PLC0415
     from p2psub.demo.story import run_demo  # noqa: PLC0415
 
     directories = RunDirectories.make(data)
-    try:
-        with open_reporter(Console(stderr=True), time.monotonic) as reporter:
-            reporter.note(f"everything is in {directories.root}")
-            report = run_interruptible(lambda: run_demo(plan, directories, reporter))
-    except typer.Exit:
-        if not keep:
-            directories.leave_nothing()
-        raise
+    report = run_overlay(directories, keep, lambda reporter: run_demo(plan, directories, reporter))
     if report.is_sound and not keep:
         directories.leave_traces()
     return report
 
 
-def report_table(report: DemoReport) -> Table:
-    """The report for people."""
-    table = Table(title="what came of it", show_header=False)
-    for name, value in _rows(report):
-        table.add_row(name, value)
-    return table
-
-
-def _rows(report: DemoReport) -> list[tuple[str, str]]:
+def report_rows(report: DemoReport) -> list[tuple[str, str]]:
+    """What the report says to people."""
     killed = ", ".join(
         f"{victim.name} ({victim.role.replace('_', '-')} of {victim.cluster})" for victim in report.killed
     )

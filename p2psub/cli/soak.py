@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from p2psub.cli.exits import explained
-from p2psub.cli.interrupts import run_interruptible
+from p2psub.cli.overlay_runs import run_overlay, tell
 
 if TYPE_CHECKING:
     from p2psub.soak.plan import SoakPlan
     from p2psub.soak.report import SoakReport
-
-EXIT_BROKEN = 3
 
 
 def soak(
@@ -53,43 +46,23 @@ def soak(
 
         plan = SoakPlan(rounds, rate, seconds_per_round, seed, patience)
         report = _run_in(state, plan)
-    if as_json:
-        print(json.dumps(msgspec.to_builtins(report)))
-    else:
-        Console().print(report_table(report))
-    if not report.is_sound:
-        raise typer.Exit(EXIT_BROKEN)
+    tell(report, report_rows(report), as_json)
 
 
 def _run_in(state: Path | None, plan: SoakPlan) -> SoakReport:
     """Run; of files that no person asked for leave those of a run that did not go well."""
     from p2psub.demo.directories import RunDirectories  # noqa: PLC0415
-    from p2psub.demo.progress import open_reporter  # noqa: PLC0415
     from p2psub.soak.story import run_soak  # noqa: PLC0415
 
     directories = RunDirectories.make(state, "soak", "state")
-    try:
-        with open_reporter(Console(stderr=True), time.monotonic) as reporter:
-            reporter.note(f"everything is in {directories.root}")
-            report = run_interruptible(lambda: run_soak(plan, directories, reporter))
-    except typer.Exit:
-        if state is None:
-            directories.leave_nothing()
-        raise
+    report = run_overlay(directories, state is not None, lambda reporter: run_soak(plan, directories, reporter))
     if report.is_sound and state is None:
         directories.leave_nothing()
     return report
 
 
-def report_table(report: SoakReport) -> Table:
-    """The report for people."""
-    table = Table(title="what came of it", show_header=False)
-    for name, value in _rows(report):
-        table.add_row(name, value)
-    return table
-
-
-def _rows(report: SoakReport) -> list[tuple[str, str]]:
+def report_rows(report: SoakReport) -> list[tuple[str, str]]:
+    """What the report says to people."""
     settings = report.settings
     kills = ", ".join(f"{count} as {role.replace('_', '-')}" for role, count in report.kills.items())
     refused = ", ".join(f"{count:,} {reason}" for reason, count in report.refused.items())

@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from p2psub.cli.demo import report_table
+from p2psub.cli.demo import report_rows
 from p2psub.cli.exits import EXIT_REFUSED
 from p2psub.cli.main import app
+from p2psub.cli.overlay_runs import report_table
 from p2psub.demo.report import DemoReport, Killed
 from p2psub.model.status import Role
 
@@ -58,7 +59,7 @@ def test_people_read_what_is_unknown_and_where_the_report_is() -> None:
     counted = {"violated": 0, "unknown": 2, "undecided": 3, "delivered": 1550, "matched": 1553, "lost": 0}
     analysis = {**counted, "report": "/x/report.html"}
     paper = io.StringIO()
-    Console(file=paper, width=120).print(report_table(msgspec.structs.replace(SOUND, analysis=analysis)))
+    Console(file=paper, width=120).print(report_table(report_rows(msgspec.structs.replace(SOUND, analysis=analysis))))
     assert "3 answers: killed peers took the last second of their traces along" in paper.getvalue()
     assert "/x/report.html" in paper.getvalue()
 
@@ -77,7 +78,7 @@ def test_people_get_a_table(latency_ms: float | None) -> None:
     """Also where nothing arrived, and there is no latency."""
     paper = io.StringIO()
     report = msgspec.structs.replace(SOUND, latency_p50_ms=latency_ms, latency_p99_ms=latency_ms)
-    Console(file=paper, width=120).print(report_table(report))
+    Console(file=paper, width=120).print(report_table(report_rows(report)))
     assert "peer-07 (super-node of cluster-3)" in paper.getvalue()
     assert "1553 of 1553 expected" in paper.getvalue()
 

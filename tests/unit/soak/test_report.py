@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from p2psub.cli.soak import report_table
+from p2psub.cli.overlay_runs import report_table
+from p2psub.cli.soak import report_rows
 from p2psub.soak.plan import SoakPlan
 from p2psub.soak.report import SoakReport, soak_settings_of
 
@@ -59,7 +60,7 @@ def test_each_of_these_is_a_broken_promise(broken: dict[str, int]) -> None:
 def shown(report: SoakReport) -> str:
     """The table as text."""
     page = io.StringIO()
-    Console(width=120, file=page).print(report_table(report))
+    Console(width=120, file=page).print(report_table(report_rows(report)))
     return page.getvalue()
 
 
