@@ -23,6 +23,8 @@ Debt = tuple[SubscriptionId, ClusterId, int, int, int]
 
 _WANTS_MAX: Final = 1 << 12
 """Subscriptions of one peer that share a message."""
+_ROUTED_MAX: Final = 1 << 13
+"""Subscriptions that share a multicast: what all their peers answer must fit into one message, too."""
 
 
 class Dispatch:
@@ -54,8 +56,8 @@ class Dispatch:
             for some in batches_of(wants, weight_of_want, _WANTS_MAX):
                 missed = self._spool.missed_by(want[0] for want in some)
                 self._step.send(contact, delivery(shipment, age_us, some, missed, owner))
-        if afar:
-            self._route(shipment, age_us, afar, owner)
+        for first in range(0, len(afar), _ROUTED_MAX):
+            self._route(shipment, age_us, afar[first : first + _ROUTED_MAX], owner)
 
     def _contact_in(self, cluster: ClusterId, node: NodeId) -> Contact | None:
         """A subscriber that we reach ourselves, because it is of our cluster."""
