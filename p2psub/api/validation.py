@@ -20,6 +20,8 @@ from p2psub.model.content import (
 
 ATTRIBUTES_MAX: Final = 256
 RETAIN_S_MAX: Final = 100 * 366 * 86_400.0
+WINDOW_MAX: Final = 1 << 32
+"""A window that owners are told of, which no peer's memory fills."""
 
 INTEGER_MIN: Final = -(1 << 63)
 INTEGER_MAX: Final = (1 << 64) - 1
@@ -82,8 +84,8 @@ def check_window(window: int) -> None:
     """Raise BadContent unless a subscription's channel with this window takes an event."""
     if type(window) is not int:
         raise BadContent(f"the window has type {type(window).__name__}", "give a whole number, 1 or more")
-    if window < 1:
-        raise BadContent(f"window must be at least 1, and is {window}", "give 1 or more")
+    if not 1 <= window <= WINDOW_MAX:
+        raise BadContent(f"window must be at least 1 and at most {WINDOW_MAX:,}, and is {window}", "give 1 or more")
 
 
 def check_replay(replay: bool) -> None:

@@ -12,7 +12,7 @@ from p2psub.api.items import Gap, Notification
 from p2psub.api.status import PeerStatus
 from p2psub.api.validation import check_draft, check_filter, check_order, check_rate, check_replay, check_window
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import Draft, Filter, Guarantee, Order, Value
+from p2psub.model.content import Draft, Event, Filter, Guarantee, Order, Value
 from p2psub.model.effects import (
     AdvertiseCommand,
     Notify,
@@ -137,6 +137,8 @@ class Peer:
         self._check_open()
         for draft in drafts:
             check_draft(draft)
+        # Copies: who waits for its turn, or for an answer, may use what it handed in for something else.
+        drafts = [_copy_of_draft(draft) for draft in drafts]
         publishing = _PublishCall(len(drafts))
         for first in range(0, len(drafts), PACE_EVENTS):
             await self._pace(is_long=first > 0)
@@ -277,6 +279,18 @@ class Peer:
         if subscription is None:
             return
         if isinstance(effect, Notify):
-            subscription.put_many([Notification(event) for event in effect.events])
+            # Copies: the node and the other subscriptions go on with the same events.
+            subscription.put_many([Notification(_copy_of_event(event)) for event in effect.events])
         else:
             subscription.put(Gap(effect.count, effect.reason))
+
+
+def _copy_of_draft(draft: Draft) -> Draft:
+    """The same, whatever becomes of the attributes that an application has in its hands."""
+    return Draft(draft.topic, dict(draft.attributes), draft.body, draft.retain_s, draft.guarantee)
+
+
+def _copy_of_event(event: Event) -> Event:
+    if not event.attributes:
+        return event
+    return Event(event.id, event.topic, dict(event.attributes), event.body, event.retain_us, event.guarantee)

@@ -155,10 +155,11 @@ def test_a_filter_that_cannot_travel_is_no_content(wanted: Filter) -> None:
         (check_rate, True),
         (check_rate, "5"),
         (check_window, 2.5),
+        (check_window, 1 << 63),
         (check_replay, "yes"),
     ],
 )
-def test_a_type_that_peers_cannot_read_is_refused_at_once(check: Callable[[Any], object], value: object) -> None:
+def test_what_peers_cannot_read_is_refused_at_once(check: Callable[[Any], object], value: object) -> None:
     """Else the peer sends it again and again, and every other peer ends the link that it comes over."""
     with pytest.raises(BadContent) as told:
         check(value)

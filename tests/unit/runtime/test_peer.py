@@ -21,7 +21,7 @@ from p2psub.api.items import Gap, Notification
 from p2psub.api.status import PeerStatus
 from p2psub.matching.faults import FilterError
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import Draft, Filter, Guarantee
+from p2psub.model.content import Draft, Event, Filter, Guarantee, Value
 from p2psub.model.effects import (
     AdvertiseCommand,
     ConsumedCommand,
@@ -155,6 +155,16 @@ async def test_one_answer_may_be_to_many_publishes(nursery: trio.Nursery) -> Non
     node.acknowledge(3)
     await trio.testing.wait_all_tasks_blocked()
     assert node.outcomes == [[outcome(1), outcome(2), outcome(3)]]
+
+
+async def test_what_was_handed_in_may_be_used_for_something_else(nursery: trio.Nursery) -> None:
+    """The node packs, signs and repeats what was checked, though the application goes on with its attributes."""
+    node, attributes = Node(), dict[str, Value](price=1)
+    nursery.start_soon(node.peer.publish_many, [Draft("t", attributes)])
+    (command,) = await node.asked()
+    attributes["price"] = 2
+    assert command == PublishCommand(1, [Draft("t", {"price": 1})])
+    nursery.cancel_scope.cancel()
 
 
 async def test_a_long_call_becomes_commands_of_bounded_size(
@@ -306,6 +316,31 @@ async def test_a_subscription_is_entered_with_its_verdict(nursery: trio.Nursery)
     leave.set()
     assert await node.asked() == [ConsumedCommand(ID, 1), UnsubscribeCommand(2, ID)]
     assert not node.peer.subscriptions
+
+
+async def test_an_application_cannot_alter_what_others_get(nursery: trio.Nursery) -> None:
+    """An owner in the same process, and another subscription of the peer, go on with the very same event."""
+    node, entered = Node(), list[SubscriptionStream]()
+
+    async def subscribe() -> None:
+        async with node.peer.subscribe(Filter()) as subscription:
+            entered.append(subscription)
+            await trio.sleep_forever()
+
+    nursery.start_soon(subscribe)
+    nursery.start_soon(subscribe)
+    first, second = await node.asked()
+    node.judge(first, VerdictStatus.STABLE)
+    node.judge(second, VerdictStatus.STABLE, OTHER_ID)
+    await trio.testing.wait_all_tasks_blocked()
+    event = Event(event_of("t").id, "t", {"price": 1})
+    for id_ in (ID, OTHER_ID):
+        node.peer.notified(Notify(id_, [event]))
+    (item,), others = await entered[0].take_all(), await entered[1].take_all()
+    assert isinstance(item, Notification)
+    item.event.attributes["price"] = 2
+    assert (event.attributes, others) == ({"price": 1}, [Notification(event)])
+    nursery.cancel_scope.cancel()
 
 
 async def test_a_better_verdict_reaches_the_application(nursery: trio.Nursery) -> None:
