@@ -28,6 +28,8 @@ class Declared:
     asked_tick: int = 0
     is_announced: bool = False
     """Whether the super-node has confirmed the current version everywhere."""
+    has_lapsed: bool = False
+    """Whether it was ended without our word after it had stood: nobody knows what would have come meanwhile."""
 
     @property
     def is_active(self) -> bool:
@@ -105,6 +107,7 @@ class Declarations:
             if verdict.status is not VerdictStatus.REFUSED or declared.is_closed:
                 return False
             # Our lease ran out while we were cut off, and the record was ended. Still meant: go above it.
+            declared.has_lapsed = declared.has_lapsed or declared.status is not None
             declared.record = msgspec.structs.replace(declared.record, version=verdict.version)
             self._renew(declared, declared.record.state)
             return False

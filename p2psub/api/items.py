@@ -16,7 +16,7 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """`count` events are missing here, and why."""
+    """`count` events are missing here, and why; nobody knows how many if it is 0."""
 
     count: int
     reason: Reason

@@ -32,6 +32,8 @@ def event_text(event: EventItem) -> str:
 
 def gap_text(gap: GapItem) -> str:
     """Word of missing events."""
+    if not gap.count:
+        return f"events may be missing here: {gap.reason}"
     return f"{gap.count} {'event is' if gap.count == 1 else 'events are'} missing here: {gap.reason}"
 
 

@@ -48,6 +48,7 @@ class Reason(enum.StrEnum):
     # A gap; also `channel_full`
     SPOOL_FULL = "spool_full"
     ORDER = "order"
+    LAPSED = "lapsed"
     # A duplicate
     CAST_REPEATED = "cast_repeated"
     LATE_ANSWER = "late_answer"

@@ -157,6 +157,9 @@ class Subscriber:
 
     def _release(self, wanted: _Wanted) -> None:
         if wanted.declared.status in (VerdictStatus.STABLE, VerdictStatus.ACCEPTED):
+            if wanted.declared.has_lapsed and wanted.declared.is_active:
+                wanted.declared.has_lapsed = False
+                self._notify_gap(wanted.declared.record.id, 0, Reason.LAPSED)
             held_back, wanted.held_back = wanted.held_back, []
             if held_back:
                 self._hand_over(wanted, held_back)

@@ -191,6 +191,7 @@ def test_sub_prints_events_until_it_has_enough(peer: Served) -> None:
         assert (subscription.params, subscription.replay) == ({"p": 1.5}, True)
         run("pub", "a", "n=1", "name=x y", "--body", "\x1b[2J", data=peer.data)
         peer.call(subscription.put, Gap(3, Reason.SPOOL_FULL))
+        peer.call(subscription.put, Gap(0, Reason.LAPSED))
         peer.call(subscription.put, SubscribeVerdict(subscription.id, VerdictStatus.STABLE))
         run("pub", "a", data=peer.data)
         out, err = process.communicate()
@@ -198,6 +199,7 @@ def test_sub_prints_events_until_it_has_enough(peer: Served) -> None:
     assert out.splitlines() == ['a n=1 name="x y" body="\\u001b[2J"', "a"]
     assert "not yet stored in red" in err
     assert "3 events are missing here: spool_full" in err
+    assert "events may be missing here: lapsed" in err
     assert "in every cluster" in err
     peer.wait(subscription.ended.wait)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from p2psub.model.content import Guarantee
 from p2psub.model.effects import (
     ConsumedCommand,
+    Notify,
     NotifyGap,
     Reply,
     SubscribeCommand,
@@ -140,6 +141,30 @@ def test_subscription_that_was_ended_for_us_is_asked_for_above_that() -> None:
     assert subscriber.core.status().subscriptions == (ID,)
     subscriber.verdict(VerdictStatus.REFUSED, version=2)
     assert sent(subscriber.step) == [], "a second telling is no news"
+
+
+def test_application_is_told_that_its_subscription_had_lapsed() -> None:
+    """Once, ahead of what comes after it: what was acknowledged meanwhile is owed to nobody."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe()
+    for version in (2, 4):
+        subscriber.verdict(VerdictStatus.REFUSED, version)
+    event = event_of("x")
+    subscriber.deliver(event)
+    assert effects_of(subscriber.step, NotifyGap) == [], "nobody knows yet that it stands again"
+    subscriber.verdict(VerdictStatus.ACCEPTED, version=5)
+    subscriber.verdict(VerdictStatus.STABLE, version=5)
+    told = [effect for effect in subscriber.step.effects if isinstance(effect, Notify | NotifyGap)]
+    assert told == [NotifyGap(ID, 0, Reason.LAPSED), Notify(ID, [event])]
+
+
+def test_subscription_that_never_stood_has_not_lapsed() -> None:
+    """No verdict had promised anything, and no gap tells of it."""
+    subscriber = SubscribingPeer()
+    subscriber.subscribe(status=None)
+    subscriber.verdict(VerdictStatus.ACCEPTED)
+    subscriber.verdict(VerdictStatus.STABLE)
+    assert effects_of(subscriber.step, NotifyGap) == []
 
 
 def test_refused_subscription_is_not_asked_for_above_its_end() -> None:
