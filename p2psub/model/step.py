@@ -33,6 +33,7 @@ class Step:
     __slots__ = (
         "_after_writes",
         "_erased_packs",
+        "_erased_unread",
         "_erases_now",
         "_erasures",
         "_last_pack",
@@ -84,6 +85,8 @@ class Step:
         self._reads: list[ReadPacks] = []
         self._reads_number = 0
         self._reading: dict[int, tuple[int, Callable[[list[Body]], None]]] = {}
+        self._erased_unread: dict[int, None] = {}
+        """Packs that were erased while bodies are asked for: they are not missed."""
 
     def stamp(self) -> Stamp:
         """An instant of the hybrid clock for what happens now; no decision may rest on the wall clock in it."""
@@ -126,6 +129,8 @@ class Step:
     def erase_pack(self, number: int) -> None:
         """Take a pack out of the log, some time soon: a crash may bring it back."""
         self._erased_packs.append(number)
+        if self._reading:
+            self._erased_unread[number] = None
 
     def read(self, packs: Sequence[int], then: Callable[[list[Body]], None]) -> None:
         """Ask for the bodies of packs that are not erased; `then` gets them in this order, in later steps.
@@ -248,7 +253,9 @@ class Step:
         left, then = self._reading.pop(number)
         if left > len(bodies):
             self._reading[number] = (left - len(bodies), then)
-        unreadable = sum(1 for _, body in bodies if body is None)
+        unreadable = sum(1 for pack, body in bodies if body is None and pack not in self._erased_unread)
+        if not self._reading:
+            self._erased_unread.clear()
         if unreadable:
             self.record(Kind.DROP, reason=Reason.UNREADABLE, count=unreadable)
         then(bodies)

@@ -45,11 +45,13 @@ class Store:
         "_codec",
         "_doomed",
         "_durable_number",
+        "_let_go",
         "_lock",
         "_path",
         "_put_number",
         "_reads",
         "_tables",
+        "_unanswered",
         "_waiting",
         "bodies_lost",
         "commits",
@@ -69,6 +71,10 @@ class Store:
         self._put_number = 0
         self._durable_number = 0
         self._reads: deque[ReadPacks] = deque()
+        self._unanswered = 0
+        """Reads that were asked for, and are not answered whole."""
+        self._let_go: set[int] = set()
+        """Packs that were erased since the first of them: they are not lost."""
         self._arrived = trio.Event()
         self._asked = trio.Event()
         self._lock = trio.Lock()
@@ -115,11 +121,14 @@ class Store:
         for number in persist.erased_packs:
             if waiting.packs.pop(number, None) is None:
                 heappush(self._doomed, number)
+        if self._unanswered:
+            self._let_go.update(persist.erased_packs)
         self._arrived.set()
 
     def read(self, ask: ReadPacks) -> None:
         """Read bodies, those that were put before among them; `run` answers."""
         self._reads.append(ask)
+        self._unanswered += 1
         self._asked.set()
 
     async def run(self, tell: Callable[[FromDisk], None]) -> None:
@@ -257,15 +266,18 @@ class Store:
         while done < len(ask.packs):
             page = await self._read_page(ask.packs[done : done + READ_PACKS_MAX])
             done += len(page)
-            self.bodies_lost += sum(1 for _, body in page if body is None)
+            self.bodies_lost += sum(1 for number, body in page if body is None and number not in self._let_go)
             tell(PacksRead(ask.number, page))
+        self._unanswered -= 1
+        if not self._unanswered:
+            self._let_go.clear()
 
     async def _read_page(self, numbers: list[int]) -> list[Body]:
         # Whoever waits for the lock gets it in turn: a commit goes between two pages.
         async with self._lock:
             packs = self._waiting.packs
             waiting = {number: packs[number][1] for number in numbers if number in packs}
-            return await trio.to_thread.run_sync(self._tables.read, numbers, waiting)
+            return await trio.to_thread.run_sync(self._tables.read, numbers, waiting, self._let_go)
 
     # Being asked
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -236,15 +236,15 @@ class StoreTables:
 
     # Reading
 
-    def read(self, numbers: Sequence[int], waiting: Mapping[int, PackRow]) -> list[Body]:
+    def read(self, numbers: Sequence[int], waiting: Mapping[int, PackRow], let_go: Container[int] = ()) -> list[Body]:
         """A page of bodies: the first one, and others until it is full; None for one that cannot be read.
 
-        Bodies that wait to be written are taken from there.
+        Bodies that wait to be written are taken from there, and those that were let go are not looked for.
         """
         page: list[Body] = []
         read_bytes = 0
         for number in numbers[:READ_PACKS_MAX]:
-            size, body = self._read_body(number, waiting)
+            size, body = (0, None) if number in let_go else self._read_body(number, waiting)
             page.append((number, body))
             read_bytes += size
             if read_bytes >= READ_BYTES_MAX:

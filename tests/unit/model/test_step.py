@@ -76,6 +76,18 @@ def test_bodies_go_to_whoever_asked_until_all_are_there() -> None:
     assert (record.kind, record.reason, record.count) == (Kind.DROP, Reason.UNREADABLE, 1)
 
 
+def test_body_that_was_erased_while_it_was_asked_for_is_not_missed() -> None:
+    """What it was read for may be discharged meanwhile; a body that is missing after that is."""
+    step, read = Step(at(1), 1, Random(1)), list[Body]()
+    step.read([7], read.extend)
+    step.erase_pack(7)
+    step.take_bodies(1, [(7, None)])
+    assert [effect for effect in step.close() if isinstance(effect, Record)] == []
+    step.read([7], read.extend)
+    step.take_bodies(2, [(7, None)])
+    assert [effect.count for effect in step.close() if isinstance(effect, Record)] == [1]
+
+
 def test_a_record_says_of_every_field_what_it_was_told() -> None:
     """Fields are handed on by place: each must arrive under its own name."""
     step = step_at(1)

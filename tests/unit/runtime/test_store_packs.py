@@ -304,6 +304,17 @@ async def test_a_damaged_body_is_told_and_costs_nothing_else(path: Path) -> None
         assert (store.bodies_lost, store.damaged) == (2, ())
 
 
+async def test_a_body_that_is_erased_before_its_turn_is_not_lost(path: Path) -> None:
+    """Events may be discharged while their bodies are asked for: nobody is told to check the disk."""
+    await keep(path, pack_of(1), pack_of(2))
+    async with running(path) as (store, told):
+        store.read(ReadPacks(1, [1, 2]))
+        store.put(Persist(1, [], [], [1]))
+        await store.drain()
+        assert await told.bodies(1, 2) == [(1, None), (2, pack_of(2).body)]
+        assert store.bodies_lost == 0
+
+
 async def test_a_damaged_head_is_set_aside_with_its_body(path: Path) -> None:
     """It is counted, kept apart and logged; the other packs are loaded, and no body stays that nobody knows of."""
     await keep(path, *map(pack_of, range(1, 5)))
