@@ -23,6 +23,8 @@ class Reason(enum.StrEnum):
     NO_SUPER_NODE = "no_super_node"
     SHARD_UNREACHABLE = "shard_unreachable"
     TOO_EARLY = "too_early"
+    EXPIRED = "expired"
+    HOPELESS = "hopeless"
     # A refusal of an event or of a declaration
     OUTBOX_FULL = "outbox_full"
     ABOVE_RATE = "above_rate"

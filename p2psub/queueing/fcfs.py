@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Generic, TypeVar
 
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.queueing.discipline import Queued
+from p2psub.queueing.policy import Ticket
+from p2psub.queueing.stakes import LinkEstimate
+
+T = TypeVar("T")
 
 
 class FirstComeFirstServed:
@@ -25,3 +30,22 @@ class FirstComeFirstServed:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+
+class ArrivalOrder(Generic[T]):
+    """The same, of tickets."""
+
+    def __init__(self) -> None:
+        self._line: deque[Ticket[T]] = deque()
+
+    def push(self, ticket: Ticket[T], now: Micros) -> None:
+        self._line.append(ticket)
+
+    def pop(self, now: Micros) -> Ticket[T]:
+        while True:
+            ticket = self._line.popleft()
+            if not ticket.is_gone:
+                return ticket
+
+    def estimate(self, link: LinkEstimate) -> None:
+        """Nothing depends on it."""
