@@ -32,7 +32,7 @@ class FirstComeFirstServed:
         return len(self._waiting)
 
 
-class ArrivalOrder(Generic[T]):
+class FirstCome(Generic[T]):
     """The same, of tickets."""
 
     def __init__(self) -> None:

@@ -13,11 +13,11 @@ from p2psub.errors import ConfigError
 from p2psub.model.instants import Micros
 from p2psub.model.reasons import Reason
 from p2psub.queueing.expiry import Expiry
-from p2psub.queueing.fcfs import ArrivalOrder
+from p2psub.queueing.fcfs import FirstCome
 from p2psub.queueing.fix import FixedPriority
 from p2psub.queueing.lrt import LeastRemainingTime
 from p2psub.queueing.mtep import MaxTotalEarning
-from p2psub.queueing.policy import POLICIES, Policy, Ticket
+from p2psub.queueing.policy import POLICIES, QueuePolicy, Ticket
 from p2psub.queueing.prospects import prospects_of, worth
 from p2psub.queueing.stakes import LinkEstimate, Unsent, Waiting, is_pressed
 from p2psub.queueing.timeless import TimelessLine
@@ -45,7 +45,7 @@ class LinkQueue(Generic[T]):
         epsilon: float = EPSILON,
         is_dropping: bool = True,
     ) -> None:
-        self._policy: Policy[T] = _policy(policy, weight, link)
+        self._policy: QueuePolicy[T] = _policy(policy, weight, link)
         self._timeless: TimelessLine[T] | None = TimelessLine() if policy in {"lrt", "mtep"} else None
         self._expiry: Expiry[T] | None = Expiry(epsilon) if is_dropping else None
         """None: nothing is dropped. For the paper's experiment alone."""
@@ -121,9 +121,9 @@ class LinkQueue(Generic[T]):
             self._expiry.rebuild()
 
 
-def _policy(name: str, weight: float, link: LinkEstimate) -> Policy[T]:
+def _policy(name: str, weight: float, link: LinkEstimate) -> QueuePolicy[T]:
     if name == "fcfs":
-        return ArrivalOrder()
+        return FirstCome()
     if name == "fix":
         return FixedPriority()
     if name == "lrt":

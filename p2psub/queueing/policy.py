@@ -26,7 +26,7 @@ class Ticket(Generic[T]):
         """It left by another way than this order."""
 
 
-class Policy(Protocol[T]):
+class QueuePolicy(Protocol[T]):
     """Who goes next. A ticket that is gone stays here until it is met, and is passed over."""
 
     def push(self, ticket: Ticket[T], now: Micros) -> None: ...
