@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.queueing.discipline import Queued
-from p2psub.queueing.policy import Ticket
 from p2psub.queueing.stakes import LinkEstimate
+from p2psub.queueing.tickets import Ticket, TicketLine
 
 T = TypeVar("T")
 
@@ -36,16 +36,13 @@ class FirstCome(Generic[T]):
     """The same, of tickets."""
 
     def __init__(self) -> None:
-        self._line: deque[Ticket[T]] = deque()
+        self._line: TicketLine[T] = TicketLine()
 
     def push(self, ticket: Ticket[T], now: Micros) -> None:
-        self._line.append(ticket)
+        self._line.push(ticket)
 
     def pop(self, now: Micros) -> Ticket[T]:
-        while True:
-            ticket = self._line.popleft()
-            if not ticket.is_gone:
-                return ticket
+        return self._line.pop()
 
     def estimate(self, link: LinkEstimate) -> None:
         """Nothing depends on it."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from heapq import heappop, heappush
 from typing import Final, Generic, TypeVar
 
 from p2psub.model.ids import EventId
 from p2psub.model.instants import Micros
-from p2psub.queueing.policy import Ticket
 from p2psub.queueing.stakes import LinkEstimate
+from p2psub.queueing.tickets import Ticket, TicketHeap
 
 T = TypeVar("T")
 
@@ -27,16 +26,13 @@ class FixedPriority(Generic[T]):
     """By rank; first come, first served within a rank."""
 
     def __init__(self) -> None:
-        self._line: list[tuple[int, int, Ticket[T]]] = []
+        self._line: TicketHeap[T] = TicketHeap()
 
     def push(self, ticket: Ticket[T], now: Micros) -> None:
-        heappush(self._line, (-ticket.waiting.rank, ticket.number, ticket))
+        self._line.push(-ticket.waiting.rank, ticket)
 
     def pop(self, now: Micros) -> Ticket[T]:
-        while True:
-            ticket = heappop(self._line)[2]
-            if not ticket.is_gone:
-                return ticket
+        return self._line.pop()
 
     def estimate(self, link: LinkEstimate) -> None:
         """Nothing depends on it."""

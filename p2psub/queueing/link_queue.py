@@ -15,11 +15,13 @@ from p2psub.model.reasons import Reason
 from p2psub.queueing.expiry import Expiry
 from p2psub.queueing.fcfs import FirstCome
 from p2psub.queueing.fix import FixedPriority
+from p2psub.queueing.least_worth import LeastWorth
 from p2psub.queueing.lrt import LeastRemainingTime
 from p2psub.queueing.mtep import MaxTotalEarning
-from p2psub.queueing.policy import POLICIES, QueuePolicy, Ticket
-from p2psub.queueing.prospects import prospects_of, worth
-from p2psub.queueing.stakes import LinkEstimate, Unsent, Waiting, is_pressed
+from p2psub.queueing.policy import POLICIES, QueuePolicy
+from p2psub.queueing.prospects import Prospect, prospects_of
+from p2psub.queueing.stakes import LinkEstimate, Unsent, Waiting
+from p2psub.queueing.tickets import Ticket
 from p2psub.queueing.timeless import TimelessLine
 
 T = TypeVar("T")
@@ -46,24 +48,30 @@ class LinkQueue(Generic[T]):
         is_dropping: bool = True,
     ) -> None:
         self._policy: QueuePolicy[T] = _policy(policy, weight, link)
-        self._timeless: TimelessLine[T] | None = TimelessLine() if policy in {"lrt", "mtep"} else None
+        self._looks_at_time = policy in {"lrt", "mtep"}
+        self._timeless: TimelessLine[T] = TimelessLine()
         self._expiry: Expiry[T] | None = Expiry(epsilon) if is_dropping else None
         """None: nothing is dropped. For the paper's experiment alone."""
         self._link = link
-        self._waiting: dict[int, Ticket[T]] = {}
-        """All, by number."""
+        self._is_stale = False
+        """Whether the link was estimated anew since the prospects were computed."""
+        self._tickets: dict[int, Ticket[T]] = {}
+        """All that wait, by number."""
+        self._least_worth: LeastWorth[T] = LeastWorth()
         self._pressed = 0
+        """How many of them are not in the timeless line."""
         self._number = 0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._tickets)
 
     def push(self, waiting: Waiting[T], now: Micros) -> None:
         """Another that waits, behind its equals."""
         self._number += 1
-        ticket = Ticket(waiting, self._number, prospects_of(waiting, self._link))
-        self._waiting[self._number] = ticket
-        if self._timeless is not None and not is_pressed(waiting):
+        ticket = Ticket(waiting, self._number, self._prospects_of(waiting))
+        self._tickets[self._number] = ticket
+        self._least_worth.push(ticket)
+        if self._stands_behind(waiting):
             self._timeless.push(ticket)
             return
         self._pressed += 1
@@ -73,16 +81,15 @@ class LinkQueue(Generic[T]):
 
     def pop(self, now: Micros) -> Waiting[T]:
         """The next to send; there must be one."""
-        timeless = self._timeless
-        if timeless is not None and (not self._pressed or timeless.is_overdue(now)):
-            ticket = timeless.pop(is_before_pressed=self._pressed > 0)
+        self._refresh()
+        if not self._pressed:
+            ticket = self._timeless.pop()
+        elif self._timeless.is_overdue(now):
+            ticket = self._timeless.pop_overdue()
         else:
             ticket = self._policy.pop(now)
-            if timeless is not None:
-                timeless.note_pressed(ticket.waiting.size_bytes)
-            self._pressed -= 1
-        ticket.is_gone = True
-        del self._waiting[ticket.number]
+            self._timeless.note_pressed(ticket.waiting.size_bytes)
+        self._remove(ticket)
         return ticket.waiting
 
     def expire(self, now: Micros, *, by_estimate: bool = True) -> list[Unsent[T]]:
@@ -92,33 +99,52 @@ class LinkQueue(Generic[T]):
         """
         if self._expiry is None:
             return []
-        unsent = [self._unsent(ticket, Reason.EXPIRED) for ticket in self._expiry.pop_expired(now)]
+        unsent: list[Unsent[T]] = []
+        for ticket in self._expiry.pop_expired(now):
+            self._remove(ticket)
+            unsent.append(Unsent(ticket.waiting, Reason.EXPIRED))
         if by_estimate:
-            unsent += [self._unsent(ticket, Reason.HOPELESS) for ticket in self._expiry.pop_hopeless(now)]
+            self._refresh()
+            for ticket in self._expiry.pop_hopeless(now):
+                self._remove(ticket)
+                unsent.append(Unsent(ticket.waiting, Reason.HOPELESS))
         return unsent
 
-    def _unsent(self, ticket: Ticket[T], reason: Reason) -> Unsent[T]:
-        del self._waiting[ticket.number]
-        self._pressed -= 1
-        return Unsent(ticket.waiting, reason)
-
     def give_up_least_worth(self, now: Micros) -> Waiting[T]:
-        """Remove, from a full queue, what earns least; of equals the one that came last."""
-        ticket = min(self._waiting.values(), key=lambda ticket: (worth(ticket.prospects, now), -ticket.number))
-        ticket.is_gone = True
-        del self._waiting[ticket.number]
-        if self._timeless is None or is_pressed(ticket.waiting):
-            self._pressed -= 1
+        """Remove, from a full queue, what it would earn least by; of equals the one that came last."""
+        self._refresh()
+        ticket = self._least_worth.pop(self._tickets, now)
+        self._remove(ticket)
         return ticket.waiting
 
     def estimate(self, link: LinkEstimate) -> None:
         """Go by these delays of the link from now on. All is computed anew, so tell only what moved noticeably."""
+        self._is_stale = self._is_stale or link != self._link
         self._link = link
-        for ticket in self._waiting.values():
-            ticket.prospects = prospects_of(ticket.waiting, link)
-        self._policy.estimate(link)
+
+    def _refresh(self) -> None:
+        """Compute anew what an estimate has changed; once for many estimates."""
+        if not self._is_stale:
+            return
+        self._is_stale = False
+        tickets = list(self._tickets.values())
+        for ticket in tickets:
+            ticket.prospects = self._prospects_of(ticket.waiting)
+        self._policy.estimate(self._link)
         if self._expiry is not None:
-            self._expiry.rebuild()
+            self._expiry.rebuild(tickets)
+
+    def _prospects_of(self, waiting: Waiting[T]) -> list[Prospect]:
+        return prospects_of(waiting, self._link) if waiting.is_pressed else []
+
+    def _stands_behind(self, waiting: Waiting[T]) -> bool:
+        return self._looks_at_time and not waiting.is_pressed
+
+    def _remove(self, ticket: Ticket[T]) -> None:
+        ticket.is_gone = True
+        del self._tickets[ticket.number]
+        if not self._stands_behind(ticket.waiting):
+            self._pressed -= 1
 
 
 def _policy(name: str, weight: float, link: LinkEstimate) -> QueuePolicy[T]:

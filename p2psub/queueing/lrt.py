@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
 from p2psub.model.instants import Micros
-from p2psub.queueing.policy import Ticket
 from p2psub.queueing.stakes import LinkEstimate, Waiting, dues_of
+from p2psub.queueing.tickets import Ticket, TicketHeap
 
 T = TypeVar("T")
 
@@ -17,16 +16,13 @@ class LeastRemainingTime(Generic[T]):
     """All remaining times shrink alike, so their order is that of the mean instants at which they end."""
 
     def __init__(self) -> None:
-        self._line: list[tuple[float, int, Ticket[T]]] = []
+        self._line: TicketHeap[T] = TicketHeap()
 
     def push(self, ticket: Ticket[T], now: Micros) -> None:
-        heappush(self._line, (mean_due_us(ticket.waiting), ticket.number, ticket))
+        self._line.push(mean_due_us(ticket.waiting), ticket)
 
     def pop(self, now: Micros) -> Ticket[T]:
-        while True:
-            ticket = heappop(self._line)[2]
-            if not ticket.is_gone:
-                return ticket
+        return self._line.pop()
 
     def estimate(self, link: LinkEstimate) -> None:
         """Nothing depends on it."""

@@ -56,6 +56,16 @@ class Waiting(Generic[T]):
     rank: int = 1
     """Its fixed priority, for `fix` alone: 1 to 5, of which 5 goes first."""
 
+    @property
+    def is_pressed(self) -> bool:
+        """Whether time matters to it: it has a timeout, or a stake of it a deadline."""
+        if self.expires_us is not None:
+            return True
+        for stake in self.stakes:  # noqa: SIM110, a generator costs more than the few stakes
+            if stake.due_us is not None:
+                return True
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Unsent(Generic[T]):
@@ -72,8 +82,3 @@ def dues_of(waiting: Waiting[T]) -> list[int | None]:
     if expires is None:
         return [stake.due_us for stake in waiting.stakes]
     return [expires if stake.due_us is None else min(stake.due_us, expires) for stake in waiting.stakes]
-
-
-def is_pressed(waiting: Waiting[T]) -> bool:
-    """Whether time matters to it: a deadline of any stake, or a timeout."""
-    return waiting.expires_us is not None or any(stake.due_us is not None for stake in waiting.stakes)

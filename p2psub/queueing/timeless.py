@@ -8,11 +8,10 @@ without a deadline hurries nothing: it is earned as well later.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, Generic, TypeVar
 
 from p2psub.model.instants import Micros
-from p2psub.queueing.policy import Ticket
+from p2psub.queueing.tickets import Ticket, TicketLine
 
 T = TypeVar("T")
 
@@ -25,35 +24,30 @@ class TimelessLine(Generic[T]):
     """First come, first served among themselves."""
 
     def __init__(self) -> None:
-        self._line: deque[Ticket[T]] = deque()
+        self._line: TicketLine[T] = TicketLine()
         self._debt_bytes = 0.0
-        """What the pressed has still to get before the overdue may go again."""
+        """What is pressed has still to get before the overdue may go again."""
 
     def push(self, ticket: Ticket[T]) -> None:
-        self._line.append(ticket)
-
-    def __len__(self) -> int:
-        self._forget_gone()
-        return len(self._line)
+        self._line.push(ticket)
 
     def is_overdue(self, now: Micros) -> bool:
         """Whether the first goes before what is pressed."""
-        self._forget_gone()
-        if not self._line or self._debt_bytes > 0.0:
+        if self._debt_bytes > 0.0:
             return False
-        return now - self._line[0].waiting.since_us >= BEHIND_US_MAX
+        first = self._line.first()
+        return first is not None and now - first.waiting.since_us >= BEHIND_US_MAX
 
-    def pop(self, is_before_pressed: bool) -> Ticket[T]:
-        """The first; one that overtakes what is pressed owes it thrice its bytes."""
-        ticket = self._line.popleft()
-        if is_before_pressed:
-            self._debt_bytes += ticket.waiting.size_bytes * (1.0 - OVERDUE_SHARE) / OVERDUE_SHARE
+    def pop(self) -> Ticket[T]:
+        """The first, while nothing that is pressed waits."""
+        return self._line.pop()
+
+    def pop_overdue(self) -> Ticket[T]:
+        """The first, ahead of what is pressed."""
+        ticket = self._line.pop()
+        self._debt_bytes = ticket.waiting.size_bytes * (1.0 - OVERDUE_SHARE) / OVERDUE_SHARE
         return ticket
 
     def note_pressed(self, size_bytes: int) -> None:
-        """So much of the pressed has gone."""
+        """So much of what is pressed has gone."""
         self._debt_bytes = max(0.0, self._debt_bytes - size_bytes)
-
-    def _forget_gone(self) -> None:
-        while self._line and self._line[0].is_gone:
-            self._line.popleft()
