@@ -6,11 +6,12 @@ looks hopeless, for only that can show that the estimate was wrong.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Generic, TypeVar
 
 from p2psub.model.instants import Micros
-from p2psub.queueing.prospects import ROOT_2, Prospect, quantile, success
-from p2psub.queueing.stakes import Waiting, dues_of
+from p2psub.queueing.prospects import ROOT_2, Prospect, prospects_of, quantile, success
+from p2psub.queueing.stakes import LinkEstimate, Waiting, dues_of
 from p2psub.queueing.tickets import Ticket, TicketHeap
 
 T = TypeVar("T")
@@ -28,18 +29,18 @@ class Expiry(Generic[T]):
         self._certain: TicketHeap[T] = TicketHeap()
         self._hopeless: TicketHeap[T] = TicketHeap()
 
-    def push(self, ticket: Ticket[T]) -> None:
+    def push(self, ticket: Ticket[T], prospects: list[Prospect]) -> None:
         expires_us = expires_at(ticket.waiting)
         if expires_us is not None:
             self._certain.push(expires_us, ticket)
-            self._push_hopeless(ticket)
+            self._push_hopeless(ticket, prospects)
 
-    def rebuild(self, tickets: list[Ticket[T]]) -> None:
-        """The prospects of all have changed."""
+    def estimate(self, link: LinkEstimate, tickets: Iterable[Ticket[T]]) -> None:
+        """These are all, and the link's delays have changed."""
         self._hopeless = TicketHeap()
         for ticket in tickets:
             if expires_at(ticket.waiting) is not None:
-                self._push_hopeless(ticket)
+                self._push_hopeless(ticket, prospects_of(ticket.waiting, link))
 
     def pop_expired(self, now: Micros) -> list[Ticket[T]]:
         """Those whose time is over, whatever the estimates."""
@@ -49,9 +50,9 @@ class Expiry(Generic[T]):
         """Those of whose stakes none has a chance above epsilon."""
         return self._hopeless.pop_until(now)
 
-    def _push_hopeless(self, ticket: Ticket[T]) -> None:
-        if ticket.prospects:
-            self._hopeless.push(ticket.waiting.since_us + self._hopeless_after(ticket.prospects), ticket)
+    def _push_hopeless(self, ticket: Ticket[T], prospects: list[Prospect]) -> None:
+        if prospects:
+            self._hopeless.push(ticket.waiting.since_us + self._hopeless_after(prospects), ticket)
 
     def _hopeless_after(self, prospects: list[Prospect]) -> int:
         """The first microsecond of waiting at which no chance is above epsilon; what a straight comparison says."""

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
 from p2psub.queueing.discipline import Queued
+from p2psub.queueing.prospects import Prospect
 from p2psub.queueing.stakes import LinkEstimate
 from p2psub.queueing.tickets import Ticket, TicketLine
 
@@ -38,7 +39,7 @@ class FirstCome(Generic[T]):
     def __init__(self) -> None:
         self._line: TicketLine[T] = TicketLine()
 
-    def push(self, ticket: Ticket[T], now: Micros) -> None:
+    def push(self, ticket: Ticket[T], prospects: list[Prospect]) -> None:
         self._line.push(ticket)
 
     def pop(self, now: Micros) -> Ticket[T]:

@@ -7,6 +7,7 @@ from typing import Final, Generic, TypeVar
 
 from p2psub.model.ids import EventId
 from p2psub.model.instants import Micros
+from p2psub.queueing.prospects import Prospect
 from p2psub.queueing.stakes import LinkEstimate
 from p2psub.queueing.tickets import Ticket, TicketHeap
 
@@ -28,7 +29,7 @@ class FixedPriority(Generic[T]):
     def __init__(self) -> None:
         self._line: TicketHeap[T] = TicketHeap()
 
-    def push(self, ticket: Ticket[T], now: Micros) -> None:
+    def push(self, ticket: Ticket[T], prospects: list[Prospect]) -> None:
         self._line.push(-ticket.waiting.rank, ticket)
 
     def pop(self, now: Micros) -> Ticket[T]:

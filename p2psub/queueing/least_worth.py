@@ -12,7 +12,8 @@ from heapq import heapify, heappop, heappush, nsmallest
 from typing import Final, Generic, TypeVar
 
 from p2psub.model.instants import SECOND_US, Micros
-from p2psub.queueing.prospects import success
+from p2psub.queueing.prospects import prospects_of, success
+from p2psub.queueing.stakes import LinkEstimate, Waiting
 from p2psub.queueing.tickets import Ticket
 
 T = TypeVar("T")
@@ -41,23 +42,23 @@ class LeastWorth(Generic[T]):
             if len(self._came_since) > self._remembered:
                 self._forget()
 
-    def pop(self, tickets: Mapping[int, Ticket[T]], now: Micros) -> Ticket[T]:
+    def pop(self, tickets: Mapping[int, Ticket[T]], link: LinkEstimate, now: Micros) -> Ticket[T]:
         """The one worth least, as of at most a second ago; the caller removes it."""
         if self._weighed_us is not None and now - self._weighed_us < SECOND_US:
             for ticket in self._came_since:
-                heappush(self._heap, _entry(ticket, now))
+                heappush(self._heap, _entry(ticket, link, now))
             self._came_since.clear()
             while self._heap and self._heap[0][0] <= self._known_below:
                 ticket = heappop(self._heap)[2]
                 if not ticket.is_gone:
                     return ticket
-        self._weigh(tickets, now)
+        self._weigh(tickets, link, now)
         return heappop(self._heap)[2]
 
-    def _weigh(self, tickets: Mapping[int, Ticket[T]], now: Micros) -> None:
+    def _weigh(self, tickets: Mapping[int, Ticket[T]], link: LinkEstimate, now: Micros) -> None:
         self._came_since.clear()
         self._remembered = max(REMEMBERED_MIN, int(len(tickets) * REMEMBERED_SHARE))
-        self._heap = nsmallest(self._remembered, (_entry(ticket, now) for ticket in tickets.values()))
+        self._heap = nsmallest(self._remembered, (_entry(ticket, link, now) for ticket in tickets.values()))
         self._known_below = self._heap[-1][0]
         heapify(self._heap)
         self._weighed_us = now
@@ -68,16 +69,14 @@ class LeastWorth(Generic[T]):
         self._weighed_us = None
 
 
-def _entry(ticket: Ticket[T], now: Micros) -> tuple[float, int, Ticket[T]]:
-    return worth(ticket, now), -ticket.number, ticket
+def _entry(ticket: Ticket[T], link: LinkEstimate, now: Micros) -> tuple[float, int, Ticket[T]]:
+    return worth(ticket.waiting, link, now), -ticket.number, ticket
 
 
-def worth(ticket: Ticket[T], now: Micros) -> float:
-    """In millionths. What no time presses will earn its prices whenever it goes."""
-    if not ticket.waiting.is_pressed:
-        return float(sum(stake.price + stake.penalty for stake in ticket.waiting.stakes))
-    waited_us = now - ticket.waiting.since_us
+def worth(waiting: Waiting[T], link: LinkEstimate, now: Micros) -> float:
+    """In millionths."""
+    waited_us = now - waiting.since_us
     total = 0.0
-    for centre_us, stretch, price, penalty in ticket.prospects:
+    for centre_us, stretch, price, penalty in prospects_of(waiting, link):
         total += (price + penalty) * success(centre_us, stretch, waited_us)
     return total

@@ -19,7 +19,7 @@ from p2psub.queueing.least_worth import LeastWorth
 from p2psub.queueing.lrt import LeastRemainingTime
 from p2psub.queueing.mtep import MaxTotalEarning
 from p2psub.queueing.policy import POLICIES, QueuePolicy
-from p2psub.queueing.prospects import Prospect, prospects_of
+from p2psub.queueing.prospects import prospects_of
 from p2psub.queueing.stakes import LinkEstimate, Unsent, Waiting
 from p2psub.queueing.tickets import Ticket
 from p2psub.queueing.timeless import TimelessLine
@@ -54,7 +54,7 @@ class LinkQueue(Generic[T]):
         """None: nothing is dropped. For the paper's experiment alone."""
         self._link = link
         self._is_stale = False
-        """Whether the link was estimated anew since the prospects were computed."""
+        """Whether the link was estimated anew, and nothing was computed anew yet."""
         self._tickets: dict[int, Ticket[T]] = {}
         """All that wait, by number."""
         self._least_worth: LeastWorth[T] = LeastWorth()
@@ -68,16 +68,17 @@ class LinkQueue(Generic[T]):
     def push(self, waiting: Waiting[T], now: Micros) -> None:
         """Another that waits, behind its equals."""
         self._number += 1
-        ticket = Ticket(waiting, self._number, self._prospects_of(waiting))
+        ticket = Ticket(waiting, self._number)
         self._tickets[self._number] = ticket
         self._least_worth.push(ticket)
         if self._stands_behind(waiting):
             self._timeless.push(ticket)
             return
         self._pressed += 1
-        self._policy.push(ticket, now)
+        prospects = prospects_of(waiting, self._link) if waiting.is_pressed else []
+        self._policy.push(ticket, prospects)
         if self._expiry is not None:
-            self._expiry.push(ticket)
+            self._expiry.push(ticket, prospects)
 
     def pop(self, now: Micros) -> Waiting[T]:
         """The next to send; there must be one."""
@@ -112,8 +113,7 @@ class LinkQueue(Generic[T]):
 
     def give_up_least_worth(self, now: Micros) -> Waiting[T]:
         """Remove, from a full queue, what it would earn least by; of equals the one that came last."""
-        self._refresh()
-        ticket = self._least_worth.pop(self._tickets, now)
+        ticket = self._least_worth.pop(self._tickets, self._link, now)
         self._remove(ticket)
         return ticket.waiting
 
@@ -124,18 +124,11 @@ class LinkQueue(Generic[T]):
 
     def _refresh(self) -> None:
         """Compute anew what an estimate has changed; once for many estimates."""
-        if not self._is_stale:
-            return
-        self._is_stale = False
-        tickets = list(self._tickets.values())
-        for ticket in tickets:
-            ticket.prospects = self._prospects_of(ticket.waiting)
-        self._policy.estimate(self._link)
-        if self._expiry is not None:
-            self._expiry.rebuild(tickets)
-
-    def _prospects_of(self, waiting: Waiting[T]) -> list[Prospect]:
-        return prospects_of(waiting, self._link) if waiting.is_pressed else []
+        if self._is_stale:
+            self._is_stale = False
+            self._policy.estimate(self._link)
+            if self._expiry is not None:
+                self._expiry.estimate(self._link, self._tickets.values())
 
     def _stands_behind(self, waiting: Waiting[T]) -> bool:
         return self._looks_at_time and not waiting.is_pressed

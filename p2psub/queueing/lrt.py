@@ -6,6 +6,7 @@ import math
 from typing import Generic, TypeVar
 
 from p2psub.model.instants import Micros
+from p2psub.queueing.prospects import Prospect
 from p2psub.queueing.stakes import LinkEstimate, Waiting, dues_of
 from p2psub.queueing.tickets import Ticket, TicketHeap
 
@@ -18,7 +19,7 @@ class LeastRemainingTime(Generic[T]):
     def __init__(self) -> None:
         self._line: TicketHeap[T] = TicketHeap()
 
-    def push(self, ticket: Ticket[T], now: Micros) -> None:
+    def push(self, ticket: Ticket[T], prospects: list[Prospect]) -> None:
         self._line.push(mean_due_us(ticket.waiting), ticket)
 
     def pop(self, now: Micros) -> Ticket[T]:

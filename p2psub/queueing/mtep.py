@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from typing import Final, Generic, TypeVar
 
 from p2psub.model.instants import Micros
+from p2psub.queueing.prospects import Prospect, prospects_of
 from p2psub.queueing.sizes import MeanSize
 from p2psub.queueing.slopes import Slopes
 from p2psub.queueing.stakes import BYTES_PER_KB, LinkEstimate
@@ -27,10 +28,23 @@ FIRST_SPAN: Final = 8.0
 class _Contender(Generic[T]):
     """A ticket and what is known of its priority."""
 
-    __slots__ = ("binding", "bound", "bound_until_us", "number", "priority", "seen_us", "slopes", "span_us", "ticket")
+    __slots__ = (
+        "binding",
+        "bound",
+        "bound_until_us",
+        "number",
+        "priority",
+        "prospects",
+        "seen_us",
+        "slopes",
+        "span_us",
+        "ticket",
+    )
 
-    def __init__(self, ticket: Ticket[T]) -> None:
+    def __init__(self, ticket: Ticket[T], prospects: list[Prospect]) -> None:
         self.ticket = ticket
+        self.prospects: list[Prospect] | None = prospects
+        """Until it is looked at."""
         self.number = ticket.number
         self.slopes: Slopes | None = None
         self.seen_us: int | None = None
@@ -74,11 +88,11 @@ class MaxTotalEarning(Generic[T]):
         """LMT: for how long another message would take the link, by mean size and mean delay (8)."""
         return self._sizes.mean_bytes / BYTES_PER_KB * self._link.mean_us_per_kb
 
-    def push(self, ticket: Ticket[T], now: Micros) -> None:
+    def push(self, ticket: Ticket[T], prospects: list[Prospect]) -> None:
         if self._sizes.note(ticket.waiting.size_bytes):
             self._forget_bounds()
         self._sweep()
-        self._unbounded.append(_Contender(ticket))
+        self._unbounded.append(_Contender(ticket, prospects))
 
     def estimate(self, link: LinkEstimate) -> None:
         self._link = link
@@ -138,7 +152,9 @@ class MaxTotalEarning(Generic[T]):
         slopes = contender.slopes
         if slopes is None:
             postponed_us = self.postponed_us
-            slopes = contender.slopes = Slopes(contender.ticket.prospects, postponed_us, self._weight)
+            prospects = contender.prospects or prospects_of(contender.ticket.waiting, self._link)
+            slopes = contender.slopes = Slopes(prospects, postponed_us, self._weight)
+            contender.prospects = None
             contender.span_us = 1 + int(FIRST_SPAN * postponed_us)
         waited_us = now - contender.ticket.waiting.since_us
         contender.priority, contender.bound = slopes.look(waited_us, waited_us + contender.span_us)
@@ -158,7 +174,7 @@ class MaxTotalEarning(Generic[T]):
             contender.binding = 0
             self._unbounded.append(contender)
         for contender in self._unbounded:
-            contender.slopes = None
+            contender.slopes = contender.prospects = None
             contender.seen_us = None
         self._line.clear()
         self._ends.clear()

@@ -10,7 +10,6 @@ from collections import deque
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeVar
 
-from p2psub.queueing.prospects import Prospect
 from p2psub.queueing.stakes import Waiting
 
 T = TypeVar("T")
@@ -20,15 +19,13 @@ SWEPT_AT_MIN: Final = 64
 
 
 class Ticket(Generic[T]):
-    """One that waits, its number in the order of arrival, and its prospects under the estimate of today."""
+    """One that waits, and its number in the order of arrival."""
 
-    __slots__ = ("is_gone", "number", "prospects", "waiting")
+    __slots__ = ("is_gone", "number", "waiting")
 
-    def __init__(self, waiting: Waiting[T], number: int, prospects: list[Prospect]) -> None:
+    def __init__(self, waiting: Waiting[T], number: int) -> None:
         self.waiting = waiting
         self.number = number
-        self.prospects = prospects
-        """None for what no time presses."""
         self.is_gone = False
 
 
