@@ -226,3 +226,23 @@ class StorePlan:
             raise ConfigError("publishers", "name one number or several, each 1 or more, such as 1,64,1000")
         if not 1 <= self.events_per_pack <= BATCH_MAX:
             raise ConfigError("pack", f"use 1 to {BATCH_MAX}: one signature covers no more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePlan:
+    """The queue of one link, without a peer."""
+
+    lengths: tuple[int, ...] = (10, 100, 1000, 10_000)
+    subscriptions: tuple[int, ...] = (1, 20, 100)
+    """That each message is for."""
+    pops: int = 1000
+    """Messages that leave, for each length and number of subscriptions."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("lengths", "subscriptions"):
+            numbers = getattr(self, name)
+            if not numbers or min(numbers) < 1:
+                raise ConfigError(name, "name one number or several, each 1 or more, such as 1,20,100")
+        if self.pops < 1:
+            raise ConfigError("pops", "use 1 or more")

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Ownership, PromisedPlan, StalledPlan
 from p2psub.cli.bench_analyze import bench_analyze
+from p2psub.cli.bench_queue import bench_queue
 from p2psub.cli.bench_store import bench_store
 from p2psub.cli.bench_tables import filtered_table, link_table, promised_table, stalled_table
 from p2psub.cli.exits import explained
@@ -46,6 +47,7 @@ app = typer.Typer(
 app.command("matching")(bench_matching)
 app.command("analyze")(bench_analyze)
 app.command("store")(bench_store)
+app.command("queue")(bench_queue)
 
 OPTIONS: dict[str, Any] = {
     "events": Annotated[int, typer.Option(help="Events published in a round.")],

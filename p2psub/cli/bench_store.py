@@ -16,7 +16,7 @@ from p2psub.bench.plan import StorePlan
 from p2psub.cli.bench_tables import store_table
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
-from p2psub.errors import ConfigError
+from p2psub.cli.ranges import read_numbers
 
 PLAN = StorePlan()
 """The defaults."""
@@ -53,7 +53,7 @@ def bench_store(
     """
     with explained(as_json):
         plan = StorePlan(
-            publishers=_numbers(publishers),
+            publishers=read_numbers("publishers", publishers),
             events=events,
             rounds=rounds,
             at_once=at_once,
@@ -76,10 +76,3 @@ def bench_store(
         print(json.dumps(msgspec.to_builtins(report, str_keys=True)))
     else:
         Console().print(store_table(report))
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError as error:
-        raise ConfigError("publishers", f"{text!r} is not a list of numbers; try 1,64,1000") from error

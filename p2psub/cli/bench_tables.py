@@ -8,6 +8,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from p2psub.bench.promised_report import PromisedReport, PromisedSettings
+    from p2psub.bench.queue_report import QueueReport
     from p2psub.bench.report import BenchSettings, BurstSettings, FilteredReport, LinkReport
     from p2psub.bench.stalled import StalledReport
     from p2psub.bench.store_report import StoreReport
@@ -143,6 +144,28 @@ def store_table(report: StoreReport) -> Table:
         ("machine", f"{settings.cpus} CPUs, load {settings.load_average:.1f} at the start, {python}"),
     ]
     return _table("the store, beside a bare SQLite loop", rows, conditions)
+
+
+def queue_table(report: QueueReport) -> Table:
+    """The report of `bench queue`."""
+    table = Table(title="CPU µs for each message that leaves")
+    for heading in ("waiting", "subscriptions each", "straight", "vectorised", "queue", "ratio", "same choice"):
+        table.add_column(heading, justify="right")
+    for rate in report.results:
+        table.add_row(
+            f"{rate.length:,}",
+            f"{rate.subscriptions:,}",
+            f"{rate.straight_us:,.0f}",
+            f"{rate.vectorised_us:,.0f}",
+            f"{rate.queue_us:,.0f}",
+            f"{rate.ratio:,.1f}",
+            f"{'yes' if rate.same_choice else 'NO'}, of {rate.scanned:,}",
+        )
+    settings = report.settings
+    python = f"Python {settings.python}, {'compiled' if settings.compiled else 'not compiled'}"
+    machine = f"{settings.cpus} CPUs, load {settings.load_average:.1f} at the start, {python}"
+    table.caption = f"{settings.pops:,} messages left each; seed {settings.seed}; {machine}"
+    return table
 
 
 def _ratio(report: PromisedReport, figure: str) -> str:

@@ -33,6 +33,14 @@ def read_sizes(text: str) -> list[int]:
     return list(sizes)
 
 
+def read_numbers(field: str, text: str) -> tuple[int, ...]:
+    """Numbers one by one: '1,64,1000'."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise ConfigError(field, f"{text!r} is not a list of numbers; try 1,64,1000") from error
+
+
 def _parts(field: str, text: str, example: str) -> Iterator[tuple[int, int]]:
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")

@@ -58,12 +58,12 @@ class Expiry(Generic[T]):
         """The first microsecond of waiting at which no chance is above epsilon; what a straight comparison says."""
         deviations = self._quantile / ROOT_2
         by_quantile = [centre_us - deviations / stretch for centre_us, stretch, _, _ in prospects]
-        last_us = max(by_quantile) - ROUNDING_US
-        return max(
-            self._exactly(int(after_us), prospect)
-            for after_us, prospect in zip(by_quantile, prospects, strict=True)
-            if after_us >= last_us
-        )
+        last_us = max(by_quantile)
+        latest_us = int(last_us) - ROUNDING_US
+        for after_us, prospect in zip(by_quantile, prospects, strict=True):
+            if after_us >= last_us - ROUNDING_US:
+                latest_us = max(latest_us, self._exactly(int(after_us), prospect))
+        return latest_us
 
     def _exactly(self, after_us: int, prospect: Prospect) -> int:
         centre_us, stretch, _, _ = prospect

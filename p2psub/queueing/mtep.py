@@ -107,16 +107,14 @@ class MaxTotalEarning(Generic[T]):
             self._look(contender, now)
             if best is None or contender.is_before(best):
                 best = contender
-        while contender := self._standing_first():
-            if best is not None and not contender.may_be_before(best):
-                break
+        while (highest := self._standing_first()) and (best is None or highest.may_be_before(best)):
             heappop(self._line)
-            contender.binding = 0
-            contender.span_us = 1 + contender.span_us // 2
-            self._look(contender, now)
-            looked.append(contender)
-            if best is None or contender.is_before(best):
-                best = contender
+            highest.binding = 0
+            highest.span_us = 1 + highest.span_us // 2
+            self._look(highest, now)
+            looked.append(highest)
+            if best is None or highest.is_before(best):
+                best = highest
         assert best is not None
         for contender in looked:
             if contender is not best:
