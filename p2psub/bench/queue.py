@@ -12,9 +12,9 @@ from p2psub.bench.queue_load import QueueLoad
 from p2psub.bench.queue_report import QueueRate, QueueReport, queue_settings_of
 from p2psub.bench.queue_scans import Chosen, StraightScan, VectorisedScan
 from p2psub.model.instants import SECOND_US, Micros
+from p2psub.model.stakes import BYTES_PER_KB, Waiting
 from p2psub.queueing.link_queue import LinkQueue
 from p2psub.queueing.sizes import MeanSize
-from p2psub.queueing.stakes import BYTES_PER_KB, Waiting
 
 BEGIN: Final = Micros(3600 * SECOND_US)
 SCANNED_S: Final = 3.0

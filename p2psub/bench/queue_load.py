@@ -13,7 +13,7 @@ from typing import Final
 
 from p2psub.model.bids import PRICE_ONE
 from p2psub.model.instants import SECOND_US, Micros
-from p2psub.queueing.stakes import BYTES_PER_KB, LinkEstimate, Stake, Waiting
+from p2psub.model.stakes import BYTES_PER_KB, LinkEstimate, Stake, Waiting
 
 BIDS: Final = tuple(
     (seconds * SECOND_US, int(price * PRICE_ONE), int(price * PRICE_ONE / 10))

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from p2psub.model.instants import Micros
+from p2psub.model.stakes import LinkEstimate, Waiting
 from p2psub.queueing.link_queue import EPSILON, WEIGHT
 from p2psub.queueing.prospects import prospects_of
-from p2psub.queueing.stakes import LinkEstimate, Waiting
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Final, Generic, TypeVar
 
 from p2psub.model.instants import Micros
-from p2psub.queueing.prospects import ROOT_2, Prospect, prospects_of, quantile, success
-from p2psub.queueing.stakes import LinkEstimate, Waiting, dues_of
+from p2psub.model.stakes import LinkEstimate, Waiting
+from p2psub.queueing.prospects import ROOT_2, Prospect, dues_of, prospects_of, quantile, success
 from p2psub.queueing.tickets import Ticket, TicketHeap
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
+from p2psub.model.stakes import LinkEstimate
 from p2psub.queueing.discipline import Queued
 from p2psub.queueing.prospects import Prospect
-from p2psub.queueing.stakes import LinkEstimate
 from p2psub.queueing.tickets import Ticket, TicketLine
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from typing import Final, Generic, TypeVar
 
 from p2psub.model.ids import EventId
 from p2psub.model.instants import Micros
+from p2psub.model.stakes import LinkEstimate
 from p2psub.queueing.prospects import Prospect
-from p2psub.queueing.stakes import LinkEstimate
 from p2psub.queueing.tickets import Ticket, TicketHeap
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from heapq import heapify, heappop, heappush, nsmallest
 from typing import Final, Generic, TypeVar
 
 from p2psub.model.instants import SECOND_US, Micros
+from p2psub.model.stakes import LinkEstimate, Waiting
 from p2psub.queueing.prospects import prospects_of, success
-from p2psub.queueing.stakes import LinkEstimate, Waiting
 from p2psub.queueing.tickets import Ticket
 
 T = TypeVar("T")

@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 from p2psub.errors import ConfigError
 from p2psub.model.instants import Micros
 from p2psub.model.reasons import Reason
+from p2psub.model.stakes import LinkEstimate, Unsent, Waiting
 from p2psub.queueing.expiry import Expiry
 from p2psub.queueing.fcfs import FirstCome
 from p2psub.queueing.fix import FixedPriority
@@ -20,7 +21,6 @@ from p2psub.queueing.lrt import LeastRemainingTime
 from p2psub.queueing.mtep import MaxTotalEarning
 from p2psub.queueing.policy import POLICIES, QueuePolicy
 from p2psub.queueing.prospects import prospects_of
-from p2psub.queueing.stakes import LinkEstimate, Unsent, Waiting
 from p2psub.queueing.tickets import Ticket
 from p2psub.queueing.timeless import TimelessLine
 

@@ -6,8 +6,8 @@ import math
 from typing import Generic, TypeVar
 
 from p2psub.model.instants import Micros
-from p2psub.queueing.prospects import Prospect
-from p2psub.queueing.stakes import LinkEstimate, Waiting, dues_of
+from p2psub.model.stakes import LinkEstimate, Waiting
+from p2psub.queueing.prospects import Prospect, dues_of
 from p2psub.queueing.tickets import Ticket, TicketHeap
 
 T = TypeVar("T")

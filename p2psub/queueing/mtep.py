@@ -13,10 +13,10 @@ from heapq import heappop, heappush
 from typing import Final, Generic, TypeVar
 
 from p2psub.model.instants import Micros
+from p2psub.model.stakes import BYTES_PER_KB, LinkEstimate
 from p2psub.queueing.prospects import Prospect, prospects_of
 from p2psub.queueing.sizes import MeanSize
 from p2psub.queueing.slopes import Slopes
-from p2psub.queueing.stakes import BYTES_PER_KB, LinkEstimate
 from p2psub.queueing.tickets import SWEPT_AT_MIN, Ticket
 
 T = TypeVar("T")

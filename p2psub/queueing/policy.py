@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, Protocol, TypeVar
 
 from p2psub.model.instants import Micros
+from p2psub.model.stakes import LinkEstimate
 from p2psub.queueing.prospects import Prospect
-from p2psub.queueing.stakes import LinkEstimate
 from p2psub.queueing.tickets import Ticket
 
 T = TypeVar("T")

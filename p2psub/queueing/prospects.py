@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, TypeVar
 
-from p2psub.queueing.stakes import BYTES_PER_KB, LinkEstimate, Waiting, dues_of
+from p2psub.model.stakes import BYTES_PER_KB, LinkEstimate, Waiting
 
 T = TypeVar("T")
 
@@ -41,6 +41,14 @@ def prospects_of(waiting: Waiting[T], link: LinkEstimate) -> list[Prospect]:
                 deviation_us = DEVIATION_US_MIN
         prospects.append((centre_us, 1.0 / (deviation_us * ROOT_2), float(stake.price), float(stake.penalty)))
     return prospects
+
+
+def dues_of(waiting: Waiting[T]) -> list[int | None]:
+    """Per stake the instant by which its pairs must be handed over: the earlier of deadline and timeout (5)."""
+    expires_us = waiting.expires_us
+    if expires_us is None:
+        return [stake.due_us for stake in waiting.stakes]
+    return [expires_us if stake.due_us is None else min(stake.due_us, expires_us) for stake in waiting.stakes]
 
 
 def quantile(chance: float) -> float:

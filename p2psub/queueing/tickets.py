@@ -10,7 +10,7 @@ from collections import deque
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeVar
 
-from p2psub.queueing.stakes import Waiting
+from p2psub.model.stakes import Waiting
 
 T = TypeVar("T")
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from p2psub.model.instants import Micros
+from p2psub.model.stakes import LinkEstimate, Stake, Waiting
 from p2psub.queueing.link_queue import LinkQueue
 from p2psub.queueing.prospects import prospects_of, success
 from p2psub.queueing.slopes import Slopes
-from p2psub.queueing.stakes import LinkEstimate, Stake, Waiting
 from tests.unit.queueing.messages import BEGIN, LINE, after, message, stake
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from p2psub.queueing.stakes import LinkEstimate, Stake, Waiting
+from p2psub.model.stakes import LinkEstimate, Stake, Waiting
 
 
 @dataclass

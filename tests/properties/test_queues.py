@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from p2psub.model.instants import Micros
 from p2psub.model.reasons import Reason
+from p2psub.model.stakes import LinkEstimate, Stake, Waiting
 from p2psub.queueing.link_queue import LinkQueue
 from p2psub.queueing.sizes import MeanSize
-from p2psub.queueing.stakes import LinkEstimate, Stake, Waiting
 from tests.oracles.earnings import StraightQueue
 
 BEGIN: Final = 1_000_000_000_000
@@ -103,7 +104,7 @@ class Both:
         self.queue.estimate(link)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(links, st.sampled_from([0.0, 0.4, 0.8, 1.0]), st.sampled_from([0.0, 0.04, 0.3]), st.lists(steps, max_size=40))
 def test_choice_and_expired_are_those_of_the_formulas(
     link: LinkEstimate, weight: float, epsilon: float, taken: list[tuple[str, object]]

@@ -6,7 +6,7 @@ from typing import Final
 
 from p2psub.model.bids import PRICE_ONE
 from p2psub.model.instants import SECOND_US, Micros
-from p2psub.queueing.stakes import LinkEstimate, Stake, Waiting
+from p2psub.model.stakes import LinkEstimate, Stake, Waiting
 
 LINE: Final = LinkEstimate(60_000.0, 20_000.0)
 BEGIN: Final = Micros(1000 * SECOND_US)

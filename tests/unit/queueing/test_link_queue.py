@@ -6,9 +6,9 @@ import pytest
 
 from p2psub.errors import ConfigError
 from p2psub.model.reasons import Reason
+from p2psub.model.stakes import LinkEstimate
 from p2psub.queueing.link_queue import LinkQueue
 from p2psub.queueing.policy import POLICIES
-from p2psub.queueing.stakes import LinkEstimate
 from tests.unit.queueing.messages import BEGIN, LINE, after, message, stake
 
 FIVE = (

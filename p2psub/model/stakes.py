@@ -1,9 +1,10 @@
-"""What waits in a link's queue, and what is at stake if it comes too late: the terms of MTEP's sums."""
+"""What waits for a link, and what is at stake if it comes too late: the terms of MTEP's sums."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from p2psub.model.instants import Micros
 from p2psub.model.reasons import Reason
@@ -14,16 +15,14 @@ BYTES_PER_KB: Final = 1000
 """Delays are told by the KB, as in the paper."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkEstimate:
+class LinkEstimate(msgspec.Struct, frozen=True, gc=False):
     """How long a link takes for a KB: mean and standard deviation (MTEP 2.1.2)."""
 
     mean_us_per_kb: float
     deviation_us_per_kb: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stake:
+class Stake(msgspec.Struct, frozen=True, gc=False):
     """One term of formulas 2, 3, 10 and 11: what pairs with one deadline and one way beyond the link are worth.
 
     The formulas are linear, so pairs that share deadline and way may share a stake: price, penalty and count add up.
@@ -43,8 +42,7 @@ class Stake:
     pairs: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting(Generic[T]):
+class Waiting(msgspec.Struct, Generic[T], frozen=True):
     """One message in a queue; the queue never looks into the item itself."""
 
     item: T
@@ -67,18 +65,9 @@ class Waiting(Generic[T]):
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Unsent(Generic[T]):
+class Unsent(msgspec.Struct, Generic[T], frozen=True):
     """What left a queue without being sent, and why."""
 
     waiting: Waiting[T]
     reason: Reason
     """`expired`: the timeout, or every deadline, has passed. `hopeless`: the estimates leave no pair a chance."""
-
-
-def dues_of(waiting: Waiting[T]) -> list[int | None]:
-    """Per stake the instant by which its pairs must be handed over: the earlier of deadline and timeout (5)."""
-    expires = waiting.expires_us
-    if expires is None:
-        return [stake.due_us for stake in waiting.stakes]
-    return [expires if stake.due_us is None else min(stake.due_us, expires) for stake in waiting.stakes]
