@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -118,5 +117,6 @@ def _chance(argument: Floats) -> Floats:
     polynomial = step * (
         0.254829592 + step * (-0.284496736 + step * (1.421413741 + step * (-1.453152027 + step * 1.061405429)))
     )
-    tail: Any = 0.5 * polynomial * np.exp(-size * size)
-    return np.where(argument > 0.0, tail, 1.0 - tail)
+    tail = 0.5 * polynomial * np.exp(-size * size)
+    chance: Floats = np.where(argument > 0.0, tail, 1.0 - tail)
+    return chance

@@ -41,7 +41,7 @@ R = TypeVar("R", "LinkReport", "FilteredReport", "PromisedReport", "StalledRepor
 app = typer.Typer(
     no_args_is_help=True,
     help="Measure peers on this machine: real processes, TLS on loopback.",
-    epilog="Exit codes: 0 fine, 1 it did not come to figures, 3 events were lost, promised ones came twice, or choices differ.",
+    epilog="Exit codes: 0 fine, 1 it did not come to figures, 3 events were lost or came twice, or choices differ.",
 )
 
 app.command("matching")(bench_matching)

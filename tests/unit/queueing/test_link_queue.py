@@ -20,9 +20,9 @@ FIVE = (
 )
 
 
-def order_of(policy: str, **options: float) -> list[str]:
+def order_of(policy: str) -> list[str]:
     """In which order the five leave at one instant."""
-    queue: LinkQueue[str] = LinkQueue(policy, LINE, **options)
+    queue: LinkQueue[str] = LinkQueue(policy, LINE)
     for waiting in FIVE:
         queue.push(waiting, BEGIN)
     return [queue.pop(BEGIN).item for _ in range(len(queue))]
