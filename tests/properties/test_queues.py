@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from random import Random
 from typing import Final
 
 from hypothesis import given, settings
@@ -129,3 +130,41 @@ def test_choice_and_expired_are_those_of_the_formulas(
         both.expire()
         both.pop()
     assert not both.queue
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 1 << 32), st.sampled_from([1, 30, 100]), st.sampled_from([5_000.0, 60_000.0, 400_000.0]))
+def test_a_line_that_is_always_busy_chooses_by_the_formulas(seed: int, length: int, mean_us_per_kb: float) -> None:
+    """While what waits becomes urgent and then late, sizes change for good, and the line too: each choice is right."""
+    rng = Random(seed)
+    link = LinkEstimate(mean_us_per_kb, mean_us_per_kb / 3)
+    both = Both(link, 0.4, 0.04)
+    sizes = [20_000, 50_000, 80_000]
+    for number in range(2 * length + 60):
+        both.push(drawn(rng, sizes))
+        if number < length:
+            continue
+        if number % 37 == 0:
+            sizes = [rng.choice([1_000, 9_000, 90_000])]
+        if number % 41 == 0:
+            both.estimate(LinkEstimate(mean_us_per_kb * rng.choice([0.5, 1.5]), link.deviation_us_per_kb))
+        both.expire(by_estimate=rng.random() < 0.9)
+        both.pop()
+        if rng.random() < 0.8:
+            both.now += int(sizes[0] / 1000 * mean_us_per_kb * rng.random() * 2)
+
+
+def drawn(rng: Random, sizes: list[int]) -> Waiting[int]:
+    """A message of the paper's experiment, of three pairs at most."""
+    drawn_stakes = [
+        Stake(
+            Micros(rng.choice([20, 24, 30, 40, 60]) * 1_000_000),
+            rng.choice([1_000_000, 1_500_000, 3_000_000]),
+            rng.choice([0, 100_000, 2_000_000]),
+            hops * 60_000.0,
+            hops * 20_000.0**2,
+            hops * 2_000 + 20_000,
+        )
+        for hops in rng.choices(range(6), k=rng.randint(1, 3))
+    ]
+    return Waiting(0, rng.choice(sizes), Micros(0), stakes=tuple(drawn_stakes))

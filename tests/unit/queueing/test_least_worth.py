@@ -15,8 +15,8 @@ def test_of_a_long_full_queue_each_given_up_is_the_least_of_all() -> None:
     for number in range(200):
         name = f"new {number}"
         prices[name] = (number * 53) % 199
-        queue.push(message(name, stake(600.0, price=prices[name])), after(number * 0.02))
-        given_up = queue.give_up_least_worth(after(number * 0.02)).item
+        queue.push(message(name, stake(600.0, price=prices[name])), after(number * 0.001))
+        given_up = queue.give_up_least_worth(after(number * 0.001)).item
         assert prices[given_up] == min(prices.values())
         del prices[given_up]
     assert len(queue) == len(prices) == 200
