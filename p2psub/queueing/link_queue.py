@@ -59,7 +59,7 @@ class LinkQueue(Generic[T]):
         """All that wait, by number."""
         self._least_worth: LeastWorth[T] = LeastWorth()
         self._pressed = 0
-        """How many of them are not in the timeless line."""
+        """How many of them do not stand in the timeless line."""
         self._number = 0
 
     def __len__(self) -> int:
@@ -68,14 +68,15 @@ class LinkQueue(Generic[T]):
     def push(self, waiting: Waiting[T], now: Micros) -> None:
         """Another that waits, behind its equals."""
         self._number += 1
-        ticket = Ticket(waiting, self._number)
+        is_pressed = waiting.is_pressed
+        ticket = Ticket(waiting, self._number, is_timeless=self._looks_at_time and not is_pressed)
         self._tickets[self._number] = ticket
         self._least_worth.push(ticket)
-        if self._stands_behind(waiting):
+        if ticket.is_timeless:
             self._timeless.push(ticket)
             return
         self._pressed += 1
-        prospects = prospects_of(waiting, self._link) if waiting.is_pressed else []
+        prospects = prospects_of(waiting, self._link) if is_pressed else []
         self._policy.push(ticket, prospects)
         if self._expiry is not None:
             self._expiry.push(ticket, prospects)
@@ -98,7 +99,7 @@ class LinkQueue(Generic[T]):
 
         Ask by estimate only while the link is busy and its estimate fresh: an idle link sends what looks hopeless.
         """
-        if self._expiry is None:
+        if self._expiry is None or not self._pressed:
             return []
         unsent: list[Unsent[T]] = []
         for ticket in self._expiry.pop_expired(now):
@@ -124,19 +125,16 @@ class LinkQueue(Generic[T]):
 
     def _refresh(self) -> None:
         """Compute anew what an estimate has changed; once for many estimates."""
-        if self._is_stale:
+        if self._is_stale and self._pressed:
             self._is_stale = False
             self._policy.estimate(self._link)
             if self._expiry is not None:
                 self._expiry.estimate(self._link, self._tickets.values())
 
-    def _stands_behind(self, waiting: Waiting[T]) -> bool:
-        return self._looks_at_time and not waiting.is_pressed
-
     def _remove(self, ticket: Ticket[T]) -> None:
         ticket.is_gone = True
         del self._tickets[ticket.number]
-        if not self._stands_behind(ticket.waiting):
+        if not ticket.is_timeless:
             self._pressed -= 1
 
 

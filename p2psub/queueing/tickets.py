@@ -21,11 +21,13 @@ SWEPT_AT_MIN: Final = 64
 class Ticket(Generic[T]):
     """One that waits, and its number in the order of arrival."""
 
-    __slots__ = ("is_gone", "number", "waiting")
+    __slots__ = ("is_gone", "is_timeless", "number", "waiting")
 
-    def __init__(self, waiting: Waiting[T], number: int) -> None:
+    def __init__(self, waiting: Waiting[T], number: int, *, is_timeless: bool) -> None:
         self.waiting = waiting
         self.number = number
+        self.is_timeless = is_timeless
+        """Whether it stands in the line behind what time presses."""
         self.is_gone = False
 
 

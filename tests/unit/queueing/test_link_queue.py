@@ -131,3 +131,15 @@ def test_what_left_one_way_leaves_by_no_other(policy: str) -> None:
         assert len(left) + len(queue) == number + 1
     left += [one.waiting.item for one in queue.expire(after(1000.0))]
     assert sorted(left) == sorted(map(str, range(300)))
+
+
+def test_an_estimate_that_comes_while_nothing_is_pressed_counts_for_what_comes_later() -> None:
+    """Nothing is computed for it until then."""
+    queue: LinkQueue[str] = LinkQueue("mtep", LINE)
+    queue.push(message("timeless"), BEGIN)
+    queue.estimate(LinkEstimate(600_000.0, 20_000.0))
+    assert queue.expire(BEGIN) == []
+    queue.push(message("large", stake(20.0)), BEGIN)
+    queue.push(message("small", stake(20.0, price=0.5), size_kb=1.0), BEGIN)
+    assert queue.pop(BEGIN).item == "small"
+    assert [one.waiting.item for one in queue.expire(BEGIN)] == ["large"]
