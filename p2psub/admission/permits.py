@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from p2psub.matching.limits import excess_of
+from p2psub.model.bids import is_allowed
 from p2psub.model.content import Declaration, DeclarationState, Subscription, pinned_topics
 from p2psub.model.ids import NodeId
 from p2psub.model.reasons import Reason
@@ -36,7 +37,9 @@ class Permits:
         """Why a peer's record is not numbered; an application of our own was told before, by the API."""
         if excess_of(record.filter) is not None:
             return Reason.FILTER_TOO_LARGE
-        rights, topics = self.of(peer), pinned_topics(record.filter)
         is_wish = isinstance(record, Subscription)
+        if isinstance(record, Subscription) and not is_allowed(record.bid):
+            return Reason.BAD_BID
+        rights, topics = self.of(peer), pinned_topics(record.filter)
         has_right = rights.may_subscribe(topics) if is_wish else rights.may_advertise(topics)
         return None if has_right or record.state is DeclarationState.ENDED else Reason.NOT_AUTHORIZED

@@ -6,6 +6,7 @@ the sum of their pairs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Final
 
 import msgspec
@@ -18,6 +19,11 @@ PRICE_MAX: Final = 1_000_000 * PRICE_ONE
 """Of one pair of event and subscription, as for a penalty: a million pairs still add up within 63 bits. A guess."""
 DEADLINE_US_MAX: Final = Micros(24 * 3600 * 1_000_000)
 """A day: no event is kept so long for a subscriber that does not take it. A guess."""
+TIMEOUT_US_MAX: Final = DEADLINE_US_MAX
+"""What a publisher may name: longer says no more than none."""
+
+Span = Annotated[int, msgspec.Meta(ge=0, le=DEADLINE_US_MAX)]
+"""A deadline or a timeout; 0: none."""
 
 Price = Annotated[int, msgspec.Meta(ge=0, le=PRICE_MAX)]
 """In millionths."""
@@ -26,7 +32,56 @@ Price = Annotated[int, msgspec.Meta(ge=0, le=PRICE_MAX)]
 class Bid(msgspec.Struct, frozen=True, array_like=True):
     """Deadline, price and penalty of a subscription (MTEP 1.2), fixed for its life; the default presses nobody."""
 
-    deadline_us: Annotated[int, msgspec.Meta(ge=0, le=DEADLINE_US_MAX)] = 0
+    deadline_us: Span = 0
     """How old an event may be when it is handed over; 0: any age."""
     price: Price = PRICE_ONE
     penalty: Price = 0
+
+
+NO_BID: Final = Bid()
+"""Of a subscription that says nothing."""
+
+
+def bid_or_none(bid: Bid) -> Bid | None:
+    """A bid as it travels: the default needs no words."""
+    return None if bid == NO_BID else bid
+
+
+def is_allowed(bid: Bid) -> bool:
+    """Whether it is within the caps; what has come over a wire is."""
+    return 0 <= bid.deadline_us <= DEADLINE_US_MAX and 0 <= bid.price <= PRICE_MAX and 0 <= bid.penalty <= PRICE_MAX
+
+
+def limit_us(timeout_us: int, deadline_us: int) -> int:
+    """The age up to which an event may be handed over: the earlier of timeout and deadline (MTEP 5); 0: any age."""
+    return min(timeout_us, deadline_us) or timeout_us or deadline_us
+
+
+def is_late(age_us: int, timeout_us: int, deadline_us: int) -> bool:
+    """Whether an event of this age may not be handed over any more."""
+    return (0 < timeout_us < age_us) or (0 < deadline_us < age_us)
+
+
+class BidSum(msgspec.Struct, frozen=True, array_like=True):
+    """What pairs of event and subscription that must be handed over by one age bid together.
+
+    The formulas of MTEP are linear in prices and penalties, so nothing is lost by adding them up.
+    """
+
+    limit_us: Span
+    """0: any age."""
+    price: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+    penalty: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+    pairs: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+
+
+def sum_bids(timeout_us: int, several: Iterable[tuple[Bid | None, int]]) -> tuple[BidSum, ...]:
+    """Bids, each with the number of events that it is for, added up by limit."""
+    sums: dict[int, list[int]] = {}
+    for bid, pairs in several:
+        one = NO_BID if bid is None else bid
+        of_limit = sums.setdefault(limit_us(timeout_us, one.deadline_us), [0, 0, 0])
+        of_limit[0] += one.price * pairs
+        of_limit[1] += one.penalty * pairs
+        of_limit[2] += pairs
+    return tuple([BidSum(limit, *totals) for limit, totals in sorted(sums.items())])

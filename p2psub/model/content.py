@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from p2psub.model.bids import Bid, Span
 from p2psub.model.ids import ClusterId, EventId, Key, Natural, SubscriptionId, key_of_shard, key_of_topic
 from p2psub.model.instants import Micros
 
@@ -121,10 +122,15 @@ class Draft(msgspec.Struct, frozen=True):
     body: bytes = b""
     retain_s: float = 0.0
     guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+    timeout_us: int = 0
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True):
-    """A published event. `retain_us` is its retention class: 0 keeps nothing once it is discharged (QoS 3.1)."""
+    """A published event.
+
+    `retain_us` is its retention class: 0 keeps nothing once it is discharged (QoS 3.1). `timeout_us` is how old it may
+    be when it is handed over: 0 is any age (MTEP 1.1).
+    """
 
     id: EventId
     topic: Annotated[str, msgspec.Meta(max_length=TOPIC_BYTES_MAX)]
@@ -132,6 +138,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     body: bytes = b""
     retain_us: int = 0
     guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+    timeout_us: Span = 0
 
     @property
     def key(self) -> Key:
@@ -168,6 +175,7 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True, tag="wants"):
     filter: Filter
     replay: bool = False
     order: Order = Order.NONE
+    bid: Bid = Bid()
 
 
 RATE_MAX = 1e9

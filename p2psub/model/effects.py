@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from p2psub.model.bids import NO_BID, Bid
 from p2psub.model.content import Draft, Event, Filter, Order
 from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
@@ -85,6 +86,7 @@ class SubscribeCommand(msgspec.Struct, frozen=True, gc=False):
     replay: bool = False
     window: int = 1 << 30
     order: Order = Order.NONE
+    bid: Bid = NO_BID
 
 
 class UnsubscribeCommand(msgspec.Struct, frozen=True, gc=False):
@@ -234,6 +236,10 @@ class Notify(msgspec.Struct, frozen=True, gc=False):
 
     subscription: SubscriptionId
     events: Sequence[Event]
+    born_us: Sequence[Micros] = ()
+    """When they were published, by this node's clock."""
+    limits_us: Sequence[int] = ()
+    """Up to which age they may be handed over, 0 for any; not told if that is so of all."""
 
 
 class NotifyGap(msgspec.Struct, frozen=True, gc=False):

@@ -15,6 +15,9 @@ class Outcome(enum.StrEnum):
 
     DELIVERED = "delivered"
     EXPIRED = "expired"
+    """Its time was over, by the subscription's deadline or the publisher's timeout, before it was handed over."""
+    HOPELESS = "hopeless"
+    """By the estimates of a link's queue it would have come too late, so the queue did not send it."""
     UNSUBSCRIBED = "unsubscribed"
     ENDED = "ended"
     SPOOL_FULL = "spool_full"

@@ -61,23 +61,30 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
         return self.events[0].guarantee
 
     @property
+    def timeout_us(self) -> int:
+        """Of all its events; 0: none."""
+        return self.events[0].timeout_us
+
+    @property
     def weight(self) -> int:
         """Roughly its bytes on a link."""
         signature = 0 if self.signature is None else 64 + len(self.signature.certificate)
         return 64 + signature + 18 * len(self.proof) + weight_of_events(self.events)
 
     def is_sound(self) -> bool:
-        """Whether it is what a publisher could have made: events of one start of one peer, each at its place."""
+        """Whether it is what a publisher could have made: events of one start of one peer, alike, each at its place."""
         events = self.events
         places = self.places
         if not events or places >> self.size or places.bit_count() != len(events):
             return False
         node, incarnation, sequence = events[0].id
-        base, guarantee = sequence - lowest(places), events[0].guarantee
+        base, guarantee, timeout_us = sequence - lowest(places), events[0].guarantee, events[0].timeout_us
         if base < 0:
             return False
         for event, place in zip(events, places_in(places), strict=True):
             if event.id != (node, incarnation, base + place) or event.guarantee is not guarantee:
+                return False
+            if event.timeout_us != timeout_us:
                 return False
         return True
 

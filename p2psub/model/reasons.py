@@ -34,6 +34,7 @@ class Reason(enum.StrEnum):
     FOREIGN_EVENT = "foreign_event"
     BAD_SIGNATURE = "bad_signature"
     FILTER_TOO_LARGE = "filter_too_large"
+    BAD_BID = "bad_bid"
     # A drop of a message
     UNEXPECTED_MESSAGE = "unexpected_message"
     LINK_QUEUE_FULL = "link_queue_full"

@@ -7,19 +7,19 @@ from typing import Final
 
 from p2psub.model.batches import batches_of
 from p2psub.model.content import Guarantee
-from p2psub.model.ids import ClusterId, Contact, NodeId, Process, SubscriptionId
+from p2psub.model.ids import ClusterId, Contact, NodeId, Process
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Route, Want
-from p2psub.model.place_sets import bitmap_within, union_of
+from p2psub.model.messages.pubsub import ClusterWants, Route
+from p2psub.model.place_sets import union_of
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.spool import Spool
-from p2psub.parcels.shipment import Places, Shipment, delivery
+from p2psub.parcels.shipment import Places, Shipment, bids_of, delivery, want_of
 
-Debt = tuple[SubscriptionId, ClusterId, int, int, int]
-"""A subscription, where it lives, the places of the events that it is to get, and number and settled of `Want`."""
+Debt = tuple[ClusterId, Places]
+"""What a subscription is to get, and where it lives."""
 
 _WANTS_MAX: Final = 1 << 12
 """Subscriptions of one peer that share a message."""
@@ -46,12 +46,12 @@ class Dispatch:
         is_promised = shipment.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
         owner = Process(self._step.me, self._step.incarnation) if is_promised else None
         for debt in debts:
-            subscription, cluster, places, number, settled = debt
-            contact = self._contact_in(cluster, subscription.node)
+            cluster, places = debt
+            contact = self._contact_in(cluster, places[0].node)
             if contact is None or through_super_node:
                 afar.append(debt)
             else:
-                by_peer.setdefault(contact.id, (contact, []))[1].append((subscription, places, number, settled))
+                by_peer.setdefault(contact.id, (contact, []))[1].append(places)
         for contact, wants in by_peer.values():
             for some in batches_of(wants, weight_of_want, _WANTS_MAX):
                 missed = self._spool.missed_by(want[0] for want in some)
@@ -67,20 +67,24 @@ class Dispatch:
         """Have our super-node carry events to subscribers that we do not reach."""
         if self._election.super_node is not None:
             self._attempt += 1
-            needed = union_of(debt[2] for debt in debts)
-            by_cluster: dict[ClusterId, list[Want]] = {}
-            for id_, cluster, places, number, settled in debts:
-                want = Want(id_, bitmap_within(places, needed), number, settled)
-                by_cluster.setdefault(cluster, []).append(want)
-            wants = tuple([(cluster, tuple(some)) for cluster, some in by_cluster.items()])
-            missed = self._spool.missed_by(debt[0] for debt in debts)
+            needed = union_of(places[1] for _, places in debts)
+            by_cluster: dict[ClusterId, list[Places]] = {}
+            for cluster, places in debts:
+                by_cluster.setdefault(cluster, []).append(places)
+            timeout_us = shipment.parcel.timeout_us
+            wants = tuple([_cluster_wants(cluster, some, needed, timeout_us) for cluster, some in by_cluster.items()])
+            missed = self._spool.missed_by(places[0] for _, places in debts)
             route = Route(self._attempt, shipment.part(needed), age_us, wants, missed, owner)
             self._step.send(self._election.super_node, route)
         elif shipment.parcel.guarantee is Guarantee.AT_MOST_ONCE:
-            count = sum(debt[2].bit_count() for debt in debts)
+            count = sum(places[1].bit_count() for _, places in debts)
             self._step.record(Kind.DROP, reason=Reason.NO_SUPER_NODE, count=count)
+
+
+def _cluster_wants(cluster: ClusterId, some: list[Places], whole: int, timeout_us: int) -> ClusterWants:
+    return cluster, tuple([want_of(want, whole) for want in some]), bids_of(some, timeout_us)
 
 
 def weight_of_want(_: Places) -> int:
     """Bytes on a link of one subscription and the events of a parcel that it wants, or a few more."""
-    return 96
+    return 112

@@ -12,6 +12,7 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
+from p2psub.model.bids import NO_BID, is_late
 from p2psub.model.content import older
 from p2psub.model.ids import ClusterId, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
@@ -90,12 +91,13 @@ def head_of(owed_parcel: OwedParcel, written_us: int) -> OwedHead:
         owed_parcel.id,
         parcel.first,
         tuple(keys),
-        tuple([Obligation(o.subscription, o.cluster, to_bitmap(p), o.is_ordered) for o, p in owed if p]),
+        tuple([Obligation(o.subscription, o.cluster, to_bitmap(p), o.is_ordered, o.bid) for o, p in owed if p]),
         tuple([(n, explicit(bitmap, whole)) for n, bitmap in owed_parcel.matched]),
         to_bitmap(retained) if retained else b"",
         sum([len(event.body) for event in parcel.events]) // len(parcel.events),
         owed_parcel.vector,
         owed_parcel.publisher,
+        parcel.timeout_us,
     )
 
 
@@ -124,6 +126,7 @@ class HeldParcel:
         "age_tick",
         "asked",
         "asked_places",
+        "bids",
         "body_bytes",
         "born_us",
         "first",
@@ -146,6 +149,7 @@ class HeldParcel:
         "spooled",
         "stage",
         "taken_tick",
+        "timeout_us",
         "told_by",
         "vector",
     )
@@ -174,6 +178,9 @@ class HeldParcel:
         """To whom which of the events are still owed."""
         self.ordered = {obligation.subscription: None for obligation in head.owed if obligation.is_ordered}
         """The subscriptions that get events in the order of their publishers."""
+        self.bids = {one.subscription: one.bid for one in head.owed if one.bid is not None}
+        """Of the subscriptions that do not bid what all bid."""
+        self.timeout_us = head.timeout_us
         for obligation in head.owed:
             owed = int.from_bytes(obligation.bitmap, "little") & places
             if owed:
@@ -246,6 +253,28 @@ class HeldParcel:
                 self.owed[subscription] = (ClusterId(cluster), owed ^ settled)
         return settled
 
+    @property
+    def is_pressed(self) -> bool:
+        """Whether time may matter to it."""
+        return self.timeout_us > 0 or bool(self.bids)
+
+    def is_late_for(self, subscription: SubscriptionId, now: Micros) -> bool:
+        """Whether its time for a subscription is over."""
+        if not self.is_pressed:
+            return False
+        return is_late(self.age_us(now), self.timeout_us, self.bids.get(subscription, NO_BID).deadline_us)
+
+    def late(self, now: Micros) -> list[tuple[SubscriptionId, int]]:
+        """To whom it is owed although its time is over, and which of the events."""
+        if 0 < self.timeout_us < self.age_us(now):
+            return [(id_, places) for id_, (_, places) in self.owed.items()]
+        return [(id_, self.owed[id_][1]) for id_ in self.bids if id_ in self.owed and self.is_late_for(id_, now)]
+
+    def next_limit_us(self, age_us: int) -> int | None:
+        """The age above this at which its time is over for one of those to whom it is owed; None: there is none."""
+        limits = [bid.deadline_us for id_, bid in self.bids.items() if id_ in self.owed]
+        return min([limit for limit in (self.timeout_us, *limits) if limit >= max(1, age_us)], default=None)
+
     def unite(self, told: OwedParcel, now: Micros) -> None:
         """Another copy of it: what has ended there has ended here, and the larger age counts."""
         self.born_us = min(self.born_us, Micros(now - told.age_us))
@@ -263,7 +292,7 @@ class HeldParcel:
             self.age_us(now),
             tuple(
                 [
-                    Obligation(id_, cluster, bitmap_within(owed, places), id_ in self.ordered)
+                    Obligation(id_, cluster, bitmap_within(owed, places), id_ in self.ordered, self.bids.get(id_))
                     for id_, (cluster, owed) in self.owed.items()
                 ]
             ),

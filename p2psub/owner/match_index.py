@@ -14,11 +14,14 @@ from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.adaptive_matcher import GrowingMatcher
 from p2psub.matching.matcher import Matcher, Wanted
+from p2psub.model.bids import bid_or_none
 from p2psub.model.changes import Change
 from p2psub.model.content import DeclarationState, Event, Order, Subscription, keys_of
-from p2psub.model.ids import ClusterId, Contact, Key, NodeId, SubscriptionId, key_of_shard
+from p2psub.model.ids import Contact, Key, NodeId, SubscriptionId, key_of_shard
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import ChangeStored, IndexStored, IndexTransfer, StoreChange
+from p2psub.model.messages.pubsub import Obligation
+from p2psub.model.parcels import Bitmap
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -113,13 +116,11 @@ class MatchIndex:
         if matcher is not None:
             matcher.match_many(events, indexes, wanted)
 
-    def cluster_of(self, subscription: SubscriptionId) -> ClusterId:
-        """Where a subscription that we hold lives."""
-        return self._index.records[subscription].cluster
-
-    def is_ordered(self, subscription: SubscriptionId) -> bool:
-        """Whether a subscription that we hold gets events in the order of their publishers."""
-        return self._index.records[subscription].order is Order.PUBLISHER
+    def obligation(self, subscription: SubscriptionId, bitmap: Bitmap = b"") -> Obligation:
+        """What is owed to a subscription that we hold: these events, where it lives, in its order and at its bid."""
+        record = self._index.records[subscription]
+        is_ordered = record.order is Order.PUBLISHER
+        return Obligation(subscription, record.cluster, bitmap, is_ordered, bid_or_none(record.bid))
 
     def lease_empty(self, shard: int) -> bool:
         """Whether a wildcard shard is empty; if so, the owner that asks may take it for empty for a while."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from p2psub.config import PubSubConfig
 from p2psub.matching.matcher import Wanted
+from p2psub.model.bids import Bid
 from p2psub.model.changes import Vector
 from p2psub.model.content import Event
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
@@ -42,17 +43,31 @@ class Gathering:
     """The places of the events that a subscription wants."""
     ordered: dict[SubscriptionId, None] = field(default_factory=dict)
     """The subscriptions that get events in the order of their publishers."""
+    bids: dict[SubscriptionId, Bid] = field(default_factory=dict)
+    """Of the subscriptions that do not bid what all bid."""
     claims: list[Vector] = field(default_factory=list)
 
     def vector(self) -> Vector:
         """The changes that every index asked is known to hold."""
         return lowest_common(self.claims)
 
-    def add(self, subscription: SubscriptionId, cluster: ClusterId, places: int, is_ordered: bool) -> None:
+    def add(self, owed: Obligation, places: int) -> None:
+        subscription = owed.subscription
         known = self.matches.get(subscription)
-        self.matches[subscription] = (cluster, places if known is None else places | known[1])
-        if is_ordered:
+        self.matches[subscription] = (owed.cluster, places if known is None else places | known[1])
+        if owed.is_ordered:
             self.ordered[subscription] = None
+        if owed.bid is not None:
+            self.bids[subscription] = owed.bid
+
+    def owed(self, whole: int) -> tuple[Obligation, ...]:
+        """To whom which of some events are owed."""
+        return tuple(
+            [
+                Obligation(id_, cluster, bitmap_within(places, whole), id_ in self.ordered, self.bids.get(id_))
+                for id_, (cluster, places) in self.matches.items()
+            ]
+        )
 
 
 class Matchmaker:
@@ -113,10 +128,8 @@ class Matchmaker:
         return self._finished(gathering)
 
     def _add(self, gathering: Gathering, wanted: Wanted) -> None:
-        index = self._match_index
         for id_, indexes in wanted.items():
-            places = places_of_indexes(indexes, gathering.parcel)
-            gathering.add(id_, index.cluster_of(id_), places, index.is_ordered(id_))
+            gathering.add(self._match_index.obligation(id_), places_of_indexes(indexes, gathering.parcel))
 
     def _ask(self, gathering: Gathering, shard: int) -> None:
         key, events = self._match_index.shard_key(shard), gathering.parcel.events
@@ -165,14 +178,8 @@ class Matchmaker:
             return
         wanted, whole = Wanted(), all_places(len(events))
         self._match_index.match_many(key, events, list(range(len(events))), wanted)
-        cluster_of = self._match_index.cluster_of
-        is_ordered = self._match_index.is_ordered
-        matches = tuple(
-            [
-                Obligation(id_, cluster_of(id_), bitmap_within(places_at(indexes), whole), is_ordered(id_))
-                for id_, indexes in wanted.items()
-            ]
-        )
+        owed = self._match_index.obligation
+        matches = tuple([owed(id_, bitmap_within(places_at(indexes), whole)) for id_, indexes in wanted.items()])
         is_empty = not matches and self._match_index.lease_empty(request.shard)
         response = MatchResponse(
             request.cluster, request.shard, request.number, matches, self._arc_lease.claims, is_empty
@@ -190,7 +197,7 @@ class Matchmaker:
         for match in response.matches:
             places = places_of_indexes(places_in(from_bitmap(match.bitmap, whole)), parcel)
             if places:
-                gathering.add(match.subscription, match.cluster, places, match.is_ordered)
+                gathering.add(match, places)
         self._close_shard(gathering, response.shard, response.vector)
         return self._finished(gathering)
 

@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
+from p2psub.model.bids import bid_or_none
 from p2psub.model.content import DeclarationState, Order, Subscription, older
 from p2psub.model.digests import digest_of_matches
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, Process
@@ -143,7 +146,9 @@ class Owner:
         if record.state is not DeclarationState.ACTIVE:
             return 0
         count, digest = 0, digest_of_matches([record.id])
-        owed = (Obligation(record.id, record.cluster, is_ordered=record.order is Order.PUBLISHER),)
+        # It came later than they did: no deadline holds for them. A timeout does.
+        bid = bid_or_none(msgspec.structs.replace(record.bid, deadline_us=0, penalty=0))
+        owed = (Obligation(record.id, record.cluster, is_ordered=record.order is Order.PUBLISHER, bid=bid),)
         retained = self.owed_parcels.discharges.recent.wanted(
             lambda event: matches(record.filter, event), self._step.now
         )
@@ -190,13 +195,10 @@ class Owner:
         kept = parcel.part(parcel.places & ~(unowed & ~retained)) if by_count else None
         if kept is not None:
             whole = kept.places
-            owed = [
-                Obligation(id_, cluster, bitmap_within(places, whole), id_ in gathering.ordered)
-                for id_, (cluster, places) in gathering.matches.items()
-            ]
+            owed = gathering.owed(whole)
             matched = tuple([(count, bitmap_within(places, whole)) for count, places in by_count.items()])
             digest = digest_of_matches(gathering.matches)
-            self._own(OwedParcel(digest, kept, age, tuple(owed), matched, vector, gathering.publisher))
+            self._own(OwedParcel(digest, kept, age, owed, matched, vector, gathering.publisher))
         if unowed & ~retained:
             self._acknowledge_unowed(gathering, unowed & ~retained)
 
@@ -259,10 +261,10 @@ class Owner:
                 self.owed_parcels.discharge(held)
             elif not was_safe:
                 self.owed_parcels.record_owned(held)
-                if self._payments.is_overdue(held):
-                    self._give_up(held)
-                else:
+                self._settle_in_vain(held)
+                if held.owed:
                     self._payments.owe(held)
+                    self._settle_late()
 
     def _acknowledge(self, held: HeldParcel) -> None:
         """Answer the publisher that waits for a word on it.
@@ -300,7 +302,18 @@ class Owner:
                 taken = (OutcomeOf(subscription, Outcome.DELIVERED, to_bitmap(places)),)
                 for held in self.owed_parcels.log.pieces_at(id_, places):
                     self._settle_piece(held, taken)
+        self._flush()
+
+    def _flush(self) -> None:
         self._payments.flush()
+        self._settle_late()
+
+    def _settle_late(self) -> None:
+        """What was to leave, but too late."""
+        for id_, subscription, places in self._payments.take_late():
+            expired = (OutcomeOf(subscription, Outcome.EXPIRED, to_bitmap(places)),)
+            for held in self.owed_parcels.log.pieces_at(id_, places):
+                self._settle_piece(held, expired)
 
     def _settle(self, parcel: ParcelId, outcomes: Iterable[OutcomeOf]) -> None:
         for held in list(self.owed_parcels.log.pieces_of(parcel)):
@@ -322,9 +335,15 @@ class Owner:
         if not held.owed and self.owed_parcels.note_copies(held):
             self.owed_parcels.discharge(held)
 
-    def _give_up(self, held: HeldParcel) -> None:
-        gone = [OutcomeOf(id_, Outcome.UNREACHABLE, to_bitmap(held.places)) for id_ in held.owed]
-        self._settle_piece(held, gone)
+    def _settle_in_vain(self, held: HeldParcel) -> None:
+        """End what is too old to be paid, and what is too late for those to whom it is owed."""
+        if self._payments.is_overdue(held):
+            gone = [OutcomeOf(id_, Outcome.UNREACHABLE, to_bitmap(held.places)) for id_ in held.owed]
+        else:
+            late = self._payments.late(held)
+            gone = [OutcomeOf(id_, Outcome.EXPIRED, to_bitmap(places)) for id_, places in late]
+        if gone:
+            self._settle_piece(held, gone)
 
     def on_given_back(self, peer: Contact, given: GivenBack) -> None:
         if self._collection.on_given_back(peer, given):
@@ -345,11 +364,12 @@ class Owner:
         self._collection.tick()
         for held in self._payments.overdue():
             if self.owed_parcels.note_copies(held):
-                self._give_up(held)
+                self._settle_in_vain(held)
         self._payments.tick()
+        self._settle_late()
         for held, id_, places in self._spool.overflow():
             self._settle_piece(held, (OutcomeOf(id_, Outcome.SPOOL_FULL, to_bitmap(places)),))
-        self._payments.flush()
+        self._flush()
 
 
 def _by_count(gathering: Gathering) -> dict[int, int]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
 from p2psub.matching.matcher import Wanted
+from p2psub.model.bids import is_late
 from p2psub.model.content import Event, Guarantee
 from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
@@ -21,7 +22,7 @@ from p2psub.model.seals import Leaf
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
-from p2psub.owner.dispatch import Dispatch
+from p2psub.owner.dispatch import Debt, Dispatch
 from p2psub.owner.empty_shards import EmptyShards
 from p2psub.owner.match_index import MatchIndex
 from p2psub.parcels.replay_window import ReplayWindows
@@ -77,14 +78,14 @@ class ParcelSorter:
                 self._match_index.match_many(key, events, indexes, wanted)
                 taken += indexes
         if taken:
-            self._try_shards(shipment, sorted(taken), wanted)
+            self._try_shards(shipment, sorted(taken), wanted, sent.age_us)
             self._record_matches(events, taken, wanted)
-            self._hand_out(shipment, wanted)
+            self._hand_out(shipment, wanted, sent.age_us)
 
     def _is_ours_to_sort(self, shipment: Shipment) -> bool:
         return shipment.is_sound() and shipment.parcel.guarantee is Guarantee.AT_MOST_ONCE
 
-    def _try_shards(self, shipment: Shipment, taken: list[int], wanted: Wanted) -> None:
+    def _try_shards(self, shipment: Shipment, taken: list[int], wanted: Wanted, age_us: Micros) -> None:
         """Subscriptions that want these events whatever their topic: match them here, or have them matched."""
         for shard in range(self._config.shards):
             key = self._match_index.shard_key(shard)
@@ -92,15 +93,15 @@ class ParcelSorter:
                 self._match_index.match_many(key, shipment.parcel.events, taken, wanted)
             elif not self._shards.has(shard):
                 part = shipment.part(places_of_indexes(taken, shipment.parcel))
-                self._send_to_shard(shard, part, shipment.leaves)
+                self._send_to_shard(shard, part, shipment.leaves, age_us)
 
-    def _send_to_shard(self, shard: int, parcel: Parcel, leaves: tuple[Leaf, ...]) -> None:
+    def _send_to_shard(self, shard: int, parcel: Parcel, leaves: tuple[Leaf, ...], age_us: Micros) -> None:
         owner, cluster = self._arc_lease.owner_of(self._match_index.shard_key(shard)), self._election.cluster
         if owner is None or owner.id == self._step.me.id or cluster is None:
             self._drop(Reason.SHARD_UNREACHABLE, len(parcel.events))
             return
         self._shards.ask(shard)
-        self._step.send(owner, ParcelToShard(cluster, shard, parcel, leaves))
+        self._step.send(owner, ParcelToShard(cluster, shard, parcel, leaves, age_us))
 
     # A shard's owner
 
@@ -118,7 +119,7 @@ class ParcelSorter:
             wanted, indexes = Wanted(), list(range(len(events)))
             self._match_index.match_many(key, events, indexes, wanted)
             self._record_matches(events, indexes, wanted)
-            self._hand_out(shipment, wanted)
+            self._hand_out(shipment, wanted, sent.age_us)
 
     # Both of them
 
@@ -128,10 +129,16 @@ class ParcelSorter:
             count = sum(indexes.count(index) for indexes in wanted.values())
             self._step.record(Kind.MATCH, event=events[index].id, matched=count, guarantee=Guarantee.AT_MOST_ONCE)
 
-    def _hand_out(self, shipment: Shipment, wanted: Wanted) -> None:
-        cluster_of, parcel = self._match_index.cluster_of, shipment.parcel
-        debts = [(id_, cluster_of(id_), places_of_indexes(indexes, parcel), 0, 0) for id_, indexes in wanted.items()]
-        self._dispatch.send(shipment, Micros(0), debts)
+    def _hand_out(self, shipment: Shipment, wanted: Wanted, age_us: Micros) -> None:
+        parcel = shipment.parcel
+        debts: list[Debt] = []
+        for id_, indexes in wanted.items():
+            owed, places = self._match_index.obligation(id_), places_of_indexes(indexes, parcel)
+            if is_late(age_us, parcel.timeout_us, 0 if owed.bid is None else owed.bid.deadline_us):
+                self._step.record(Kind.DROP, subscription=id_, reason=Reason.EXPIRED, count=places.bit_count())
+            else:
+                debts.append((owed.cluster, (id_, places, 0, 0, owed.bid)))
+        self._dispatch.send(shipment, age_us, debts)
 
     def _drop(self, reason: Reason, count: int, peer: Contact | None = None) -> None:
         self._step.record(Kind.DROP, peer=None if peer is None else peer.id, reason=reason, count=count)

@@ -35,7 +35,7 @@ _Batch = dict[HeldParcel, list[Debt]]
 """What leaves together: the debts of each piece that is held."""
 
 Taken = tuple[OwedParcelId, SubscriptionId, int]
-"""Events that a subscription has taken."""
+"""Events that a subscription has taken, or that come too late for it."""
 
 
 class Payments:
@@ -65,6 +65,8 @@ class Payments:
         self._touched: dict[SubscriptionId, Stream] = {}
         self._looks: DueList[Stream] = DueList()
         self._ages: DueList[HeldParcel] = DueList()
+        self._late: list[Taken] = []
+        """What was to leave, but its time was over."""
 
     # In line
 
@@ -166,7 +168,11 @@ class Payments:
                 break
             if held is None:
                 # It owes nothing; or it is not safe yet, and is put in line again when it is.
-                stream.drop_head()
+                stream.drop_head(places)
+                continue
+            if held.is_late_for(stream.subscription, self._step.now):
+                stream.drop_head(owed)
+                self._late.append((id_, stream.subscription, owed))
                 continue
             fits = stream.fits(held.event_bytes)
             if not fits:
@@ -203,8 +209,14 @@ class Payments:
         return ready, owed, unsafe
 
     def _repeat(self, stream: Stream, delivery: Delivery, batch: _Batch) -> None:
-        """Send it again under its number, as far as it is still owed and held in one piece."""
+        """Send it again under its number, as far as it is still owed and held in one piece, unless its time is over.
+
+        A subscriber that took it in time has had as long to say so as any repetition waits.
+        """
         held, owed, unsafe = self._next_piece(stream, delivery.id, delivery.places)
+        if held is not None and held.is_late_for(stream.subscription, self._step.now):
+            self._late.append((delivery.id, stream.subscription, owed))
+            return
         stream.repeat(delivery, self._step.tick)
         if held is not None:
             rest = delivery.places & ~owed
@@ -215,7 +227,8 @@ class Payments:
             stream.settle(delivery.id, delivery.places)
 
     def _add(self, batch: _Batch, held: HeldParcel, stream: Stream, delivery: Delivery) -> None:
-        debt = (stream.subscription, stream.cluster, delivery.places, delivery.number, stream.settled)
+        bid = held.bids.get(stream.subscription)
+        debt = (stream.cluster, (stream.subscription, delivery.places, delivery.number, stream.settled, bid))
         debts = batch.get(held)
         if debts is None:
             batch[held] = [debt]
@@ -234,18 +247,34 @@ class Payments:
     # Time
 
     def _watch_age(self, held: HeldParcel) -> None:
-        """It is given up when it is too old."""
-        left_us = max(0, self._config.undelivered_ttl_us - held.age_us(self._step.now))
+        """It is given up when it is too old, for a subscription that waits no longer as for all."""
+        age_us = held.age_us(self._step.now)
+        next_us = held.next_limit_us(age_us) if held.is_pressed else None
+        ttl_us = self._config.undelivered_ttl_us
+        left_us = max(0, (ttl_us if next_us is None else min(ttl_us, next_us)) - age_us)
         # Ever later: what is let go meanwhile is not kept in memory for long by standing here.
         later = max(self._config.redeliver_ticks, self._step.tick - held.taken_tick)
         held.age_tick = self._ages.put(self._step.tick + min(left_us // self._tick_us + 1, later), held)
 
     def overdue(self) -> list[HeldParcel]:
-        """What has grown too old to be paid."""
+        """What has grown too old to be paid, to all or to some of those to whom it is owed."""
         due = [held for tick, held in self._ages.due(self._step.tick) if held.is_held and held.age_tick == tick]
         for held in due:
             self._watch_age(held)
-        return [held for held in due if self.is_overdue(held)]
+        return [held for held in due if self.is_overdue(held) or self.late(held)]
+
+    def late(self, held: HeldParcel) -> list[tuple[SubscriptionId, int]]:
+        """What of it is owed in vain: its time is over, and it is not on its way, from where an answer may come."""
+        is_ours_to_say = held.is_pressed and held.stage is HeldStage.COPIED
+        late = held.late(self._step.now) if is_ours_to_say else []
+        streams = [(id_, places, self._streams.get(id_)) for id_, places in late]
+        vain = [(id_, places if s is None else places & ~s.on_its_way(held.id)) for id_, places, s in streams]
+        return [(id_, places) for id_, places in vain if places]
+
+    def take_late(self) -> list[Taken]:
+        """What did not leave because its time was over; said once."""
+        late, self._late = self._late, []
+        return late
 
     def is_overdue(self, held: HeldParcel) -> bool:
         """Whether it is too old to be paid: its subscribers may have forgotten whether they got it."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from p2psub.model.ids import ClusterId, SubscriptionId
 from p2psub.model.messages.pubsub import OwedParcelId, StreamAck
-from p2psub.model.place_sets import first_places
+from p2psub.model.place_sets import first_places, union_of
 
 _ROOM_AT_FIRST: Final = 256
 """Events that leave before the subscriber has said how many its channel takes. A guess: one parcel."""
@@ -123,11 +123,7 @@ class Stream:
         """What is first in line."""
         return self.waiting[0]
 
-    def drop_head(self) -> None:
-        _, places = self.head
-        self._leave_line(places)
-
-    def _leave_line(self, places: int) -> None:
+    def drop_head(self, places: int) -> None:
         """Some of what is first in line waits no more."""
         id_, whole = self.waiting.popleft()
         if whole != places:
@@ -141,7 +137,7 @@ class Stream:
     def send_head(self, places: int, event_bytes: int, tick: int) -> Delivery:
         """Give the next number to some of what is first in line."""
         id_, _ = self.head
-        self._leave_line(places)
+        self.drop_head(places)
         self.last_number += 1
         self.used_tick = tick
         delivery = Delivery(self.last_number, id_, places, event_bytes, tick)
@@ -155,6 +151,11 @@ class Stream:
             events = sign * places.bit_count()
             self._in_flight_events += events
             self._in_flight_bytes += events * delivery.event_bytes
+
+    def on_its_way(self, id_: OwedParcelId) -> int:
+        """The events of a parcel that left and were neither answered for nor sent back."""
+        sent = [self.sent[number] for number in self._numbers.get(id_, ())]
+        return union_of(delivery.places for delivery in sent if not delivery.is_refused)
 
     def refuse(self, id_: OwedParcelId, places: int) -> None:
         """The channel has no room for these events: they wait for it."""

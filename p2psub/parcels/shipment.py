@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from p2psub.model.bids import Bid, BidSum, sum_bids
 from p2psub.model.content import Draft, Event
 from p2psub.model.ids import Contact, Key, NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
@@ -40,8 +41,8 @@ class Shipment:
         return Parcel(parcel.number, parcel.size, events, to_bitmap(places), parcel.signature, proof)
 
 
-Places = tuple[SubscriptionId, int, int, int]
-"""A subscription, the places of the events that it wants, and number and settled of `Want`."""
+Places = tuple[SubscriptionId, int, int, int, Bid | None]
+"""A subscription, the places of the events that it wants, number and settled of `Want`, and its bid as it travels."""
 
 
 def delivery(
@@ -49,8 +50,21 @@ def delivery(
 ) -> Deliver:
     """What one peer gets: the events that any of its subscriptions wants, and which wants which."""
     needed = union_of(want[1] for want in wants)
-    wanted = tuple([Want(id_, bitmap_within(some, needed), number, settled) for id_, some, number, settled in wants])
-    return Deliver(shipment.part(needed), age_us, wanted, missed, owner)
+    wanted = tuple([want_of(want, needed) for want in wants])
+    return Deliver(shipment.part(needed), age_us, wanted, missed, owner, bids_of(wants, shipment.parcel.timeout_us))
+
+
+def bids_of(wants: list[Places], timeout_us: int) -> tuple[BidSum, ...]:
+    """What they bid together for events with this timeout; nothing if all bid what all bid, as mostly."""
+    if not timeout_us and all(want[4] is None for want in wants):
+        return ()
+    return sum_bids(timeout_us, [(want[4], want[1].bit_count()) for want in wants])
+
+
+def want_of(want: Places, whole: int) -> Want:
+    """The same, as it travels with these events."""
+    id_, places, number, settled, bid = want
+    return Want(id_, bitmap_within(places, whole), number, settled, 0 if bid is None else bid.deadline_us)
 
 
 def by_topic(events: Iterable[Event | Draft]) -> dict[str, list[int]]:

@@ -138,14 +138,15 @@ class Packer:
         return list(owners.values())
 
     def _cut(self, owner: Contact | None, drafts: list[Draft], commands: list[int]) -> list[Packed]:
-        """Into parcels, by count and by size."""
+        """Into parcels, by count and by size. Those of one have one timeout, which one word then says of all."""
         events = [self._event(draft) for draft in drafts]
         contents = [content_bytes(event) for event in events]
         leaves = [leaf_of(content) for content in contents]
         ends: list[int] = []
         first = size = 0
         for index, content in enumerate(contents):
-            if size >= PARCEL_BYTES_MAX or index - first == BATCH_MAX:
+            is_full = size >= PARCEL_BYTES_MAX or index - first == BATCH_MAX
+            if is_full or events[index].timeout_us != events[first].timeout_us:
                 ends.append(index)
                 first, size = index, 0
             size += len(content)
@@ -159,7 +160,7 @@ class Packer:
         self._sequence += 1
         id_ = EventId(self._step.me.id, self._step.incarnation, self._sequence)
         retain_us = int(draft.retain_s * SECOND_US) if draft.retain_s else 0
-        return Event(id_, draft.topic, draft.attributes, draft.body, retain_us, draft.guarantee)
+        return Event(id_, draft.topic, draft.attributes, draft.body, retain_us, draft.guarantee, draft.timeout_us)
 
     def _seal(self, owner: Contact | None, events: list[Event], leaves: list[Leaf], commands: list[int]) -> Packed:
         self._number += 1

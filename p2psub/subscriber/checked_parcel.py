@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId
+from p2psub.model.instants import Micros
 from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import indexes_within
 from p2psub.model.seals import Leaf
@@ -22,6 +23,8 @@ class CheckedParcel:
     first: EventId
     places: int
     leaves: list[Leaf]
+    born_us: Micros
+    """When they were published, by our clock."""
 
     def events_at(self, places: int) -> list[Hashed]:
         events, leaves = self.parcel.events, self.leaves

@@ -12,8 +12,8 @@ from p2psub.subscriber.checked_parcel import CheckedParcel
 _AHEAD_MAX: Final = 1 << 14
 """Numbers that may be taken beyond one that is missing; of those above, only their owner's repetitions tell."""
 
-Early = tuple[Contact, CheckedParcel, int]
-"""What came before its turn: from whom, in which parcel, and which events."""
+Early = tuple[Contact, CheckedParcel, int, int]
+"""What came before its turn: from whom, in which parcel, which events, and up to which age they are taken."""
 
 
 class Inflow:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from p2psub.admission.declarations import Declarations, Declared
 from p2psub.config import PubSubConfig
+from p2psub.model.bids import limit_us
 from p2psub.model.content import DeclarationState, Guarantee, Order, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, NodeId, Process, SubscriptionId
+from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, StreamAck, Verdict, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.parcels import ParcelId
@@ -39,6 +41,10 @@ _ROOM_SHARE: Final = 4
 """A channel with less room than this part of its window counts as full: a few events at a time are work for nothing."""
 
 
+_HeldBack = tuple[Hashed, Micros, int]
+"""An event, when it was published, by our clock, and up to which age it may be handed over."""
+
+
 @dataclass(slots=True)
 class _Wanted:
     """One subscription of this process."""
@@ -50,8 +56,10 @@ class _Wanted:
     room_min: int
     """With less room it counts as full."""
     order: PublisherOrder | None
-    held_back: list[Hashed] = field(default_factory=list)
+    held_back: list[_HeldBack] = field(default_factory=list)
     """Arrived before the verdict."""
+    is_pressed: bool = False
+    """Whether something that may become late waits at its owner for the verdict: it cannot be held back here."""
     inflows: dict[tuple[NodeId, int], Inflow] = field(default_factory=dict)
     """The streams by which it gets events, by their owners' processes."""
     gap: int = 0
@@ -65,8 +73,8 @@ class _Wanted:
 
     @property
     def room(self) -> int:
-        """How many more events are taken; 0 if they are too few to be worth a message."""
-        room = self.window - len(self.held_back)
+        """How many more events are taken; 0 if they are too few to be worth a message, or must await the verdict."""
+        room = 0 if self.is_pressed else self.window - len(self.held_back)
         return room if room >= self.room_min else 0
 
 
@@ -126,7 +134,7 @@ class Subscriber:
     def subscribe(self, command: SubscribeCommand) -> None:
         id_, cluster = self._declarations.next_id(), self._declarations.cluster
         state, order = DeclarationState.ACTIVE, command.order
-        record = Subscription(id_, 1, state, cluster, command.filter, command.replay, order)
+        record = Subscription(id_, 1, state, cluster, command.filter, command.replay, order, command.bid)
         self._step.record(Kind.SUBSCRIBE, subscription=id_, subscribed=record)
         declared = self._declarations.declare(record)
         guard = PublisherOrder(self._config.remembered_us) if order is Order.PUBLISHER else None
@@ -161,8 +169,15 @@ class Subscriber:
                 wanted.declared.has_lapsed = False
                 self._notify_gap(wanted.declared.record.id, 0, Reason.LAPSED)
             held_back, wanted.held_back = wanted.held_back, []
-            if held_back:
-                self._hand_over(wanted, held_back)
+            in_time = [one for one in held_back if not 0 < one[2] < self._step.now - one[1]]
+            if len(in_time) < len(held_back):
+                self._drop_late(wanted.declared.record.id, len(held_back) - len(in_time))
+            if in_time:
+                hashed, born_us, limits_us = zip(*in_time, strict=True)
+                self._hand_over(wanted, list(hashed), list(born_us), list(limits_us) if any(limits_us) else ())
+            if wanted.is_pressed:
+                wanted.is_pressed = False
+                self._open_windows(wanted)
 
     # Taking
 
@@ -176,7 +191,8 @@ class Subscriber:
             return
         for missed in deliver.missed:
             self._note_missed(missed)
-        checked = CheckedParcel(parcel, parcel.first, parcel.places, leaves)
+        born_us = Micros(self._step.now - deliver.age_us)
+        checked = CheckedParcel(parcel, parcel.first, parcel.places, leaves, born_us)
         named: dict[SubscriptionId, int] = {}
         wants: list[tuple[Want, int]] = []
         for want in deliver.wants:
@@ -187,7 +203,7 @@ class Subscriber:
                 named[want.subscription] = known | places
                 wants.append((want, places))
         if parcel.guarantee is Guarantee.AT_MOST_ONCE:
-            self._take_once(peer, checked, named)
+            self._take_once(peer, checked, named, {want.subscription: want.deadline_us for want in deliver.wants})
             return
         is_old = deliver.age_us > self._config.too_old_us
         answer = _Answer(peer, parcel.id, deliver.owner)
@@ -200,7 +216,7 @@ class Subscriber:
             elif wanted is not None and stream is not None:
                 self._take_by_stream(answer, stream, want, checked, places)
             elif wanted is None or wanted.order is None or deliver.owner is None:
-                answer.add(id_, self._take(peer, id_, checked, places))
+                answer.add(id_, self._take(peer, id_, checked, places, want.deadline_us))
             else:
                 # Without a number nobody knows its turn: its owner hears nothing, and repeats it.
                 self._drop(id_, checked, places, Reason.UNEXPECTED_MESSAGE)
@@ -222,9 +238,9 @@ class Subscriber:
         elif wanted.order is not None and number > inflow.contiguous + 1:
             if len(inflow.early) < _EARLY_MAX and wanted.early < _EARLY_IN_ALL_MAX:
                 # Beyond that its owner hears nothing, and repeats it.
-                inflow.early[number] = (answer.peer, checked, places)
+                inflow.early[number] = (answer.peer, checked, places, want.deadline_us)
         else:
-            self._take_number(answer, wanted, inflow, number, checked, places)
+            self._take_number(answer, wanted, inflow, number, checked, places, want.deadline_us)
         self._release_early(wanted, inflow)
         answer.acks.append(self._ack(wanted, inflow))
 
@@ -239,10 +255,17 @@ class Subscriber:
         return inflow
 
     def _take_number(
-        self, answer: _Answer, wanted: _Wanted, inflow: Inflow, number: int, checked: CheckedParcel, places: int
+        self,
+        answer: _Answer,
+        wanted: _Wanted,
+        inflow: Inflow,
+        number: int,
+        checked: CheckedParcel,
+        places: int,
+        deadline_us: int,
     ) -> None:
         id_ = wanted.declared.record.id
-        ended = self._take(answer.peer, id_, checked, places)
+        ended = self._take(answer.peer, id_, checked, places, deadline_us)
         if ended.get(Outcome.DELIVERED) == places:
             inflow.take(number)
         answer.add(id_, ended)
@@ -250,9 +273,9 @@ class Subscriber:
     def _release_early(self, wanted: _Wanted, inflow: Inflow) -> None:
         """What came too early has its turn; its senders are answered as if it came now."""
         while (number := inflow.next_early) is not None:
-            peer, checked, places = inflow.early.pop(number)
+            peer, checked, places, deadline_us = inflow.early.pop(number)
             answer = _Answer(peer, checked.parcel.id, inflow.owner)
-            self._take_number(answer, wanted, inflow, number, checked, places)
+            self._take_number(answer, wanted, inflow, number, checked, places, deadline_us)
             answer.acks.append(self._ack(wanted, inflow))
             self._step.send(peer, answer.as_message())
 
@@ -265,7 +288,7 @@ class Subscriber:
     def _refuse_old(self, id_: SubscriptionId, checked: CheckedParcel, places: int) -> dict[Outcome, int]:
         """Older than our memory of what was handed over: it might be a second copy."""
         self._drop(id_, checked, places, Reason.OLDER_THAN_TTL)
-        return {Outcome.EXPIRED: places}
+        return {Outcome.UNREACHABLE: places}
 
     def _note_missed(self, missed: Missed) -> None:
         """An owner's spool overflowed: tell the application, once, how many events it will never see."""
@@ -276,8 +299,10 @@ class Subscriber:
             wanted.missed[owner] = missed.count
             self._notify_gap(id_, lost, Reason.SPOOL_FULL)
 
-    def _take(self, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int) -> dict[Outcome, int]:
-        """Promised events for one subscription: hand over those that are new, as many as its channel takes."""
+    def _take(
+        self, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int, deadline_us: int
+    ) -> dict[Outcome, int]:
+        """Promised events for one subscription: hand over those that are new, in time, as many as its channel takes."""
         wanted = self._wanted.get(id_)
         if wanted is None:
             self._drop(id_, checked, places, Reason.ENDED)
@@ -291,10 +316,18 @@ class Subscriber:
         if not wanted.declared.is_active:
             self._drop(id_, checked, fresh, Reason.UNSUBSCRIBED)
             return {Outcome.DELIVERED: given, Outcome.UNSUBSCRIBED: fresh}
+        limit = limit_us(checked.parcel.timeout_us, deadline_us)
+        if 0 < limit < self._step.now - checked.born_us:
+            self._drop(id_, checked, fresh, Reason.EXPIRED)
+            return {Outcome.DELIVERED: given, Outcome.EXPIRED: fresh}
+        if limit and wanted.declared.status is None:
+            # Held back here it might be too late after the verdict, and its owner would take it for delivered.
+            wanted.is_pressed = True
+            return {Outcome.DELIVERED: given, Outcome.DEFERRED: fresh}
         fitting = first_places(fresh, max(0, wanted.window - len(wanted.held_back)))
         if fitting:
             self._given.note(checked.first, fitting, id_, self._step.now)
-            self._accept(wanted, checked.events_at(fitting))
+            self._accept(wanted, checked, fitting, limit)
         # A full channel: the rest waits at its owner.
         return {Outcome.DELIVERED: given | fitting, Outcome.DEFERRED: fresh & ~fitting}
 
@@ -306,7 +339,13 @@ class Subscriber:
         for event, run in event_runs(checked.first, places):
             self._step.record(Kind.DROP, event=event, run=run, subscription=id_, reason=reason)
 
-    def _take_once(self, peer: Contact, checked: CheckedParcel, wants: dict[SubscriptionId, int]) -> None:
+    def _take_once(
+        self,
+        peer: Contact,
+        checked: CheckedParcel,
+        wants: dict[SubscriptionId, int],
+        deadlines_us: dict[SubscriptionId, int],
+    ) -> None:
         """Events that promise nothing: as many as there is room for; the sender does not hear what became of them."""
         for id_, places in wants.items():
             if not self._windows.is_new(checked.parcel, peer, id_):
@@ -315,21 +354,32 @@ class Subscriber:
             if wanted is None or not wanted.declared.is_active:
                 self._step.record(Kind.DROP, subscription=id_, reason=Reason.UNSUBSCRIBED, count=count)
                 continue
+            limit = limit_us(checked.parcel.timeout_us, deadlines_us[id_])
+            if 0 < limit < self._step.now - checked.born_us:
+                self._drop_late(id_, count)
+                continue
             fitting = first_places(places, max(0, wanted.window - len(wanted.held_back)))
             if fitting:
-                self._accept(wanted, checked.events_at(fitting))
+                self._accept(wanted, checked, fitting, limit)
             missing = count - fitting.bit_count()
             if missing:
                 wanted.gap += missing
                 self._step.record(Kind.DROP, subscription=id_, reason=Reason.CHANNEL_FULL, count=missing)
 
-    def _accept(self, wanted: _Wanted, events: list[Hashed]) -> None:
-        if wanted.declared.status is None:
-            wanted.held_back += events
-        else:
-            self._hand_over(wanted, events)
+    def _drop_late(self, id_: SubscriptionId, count: int) -> None:
+        self._step.record(Kind.DROP, subscription=id_, reason=Reason.EXPIRED, count=count)
 
-    def _hand_over(self, wanted: _Wanted, hashed: list[Hashed]) -> None:
+    def _accept(self, wanted: _Wanted, checked: CheckedParcel, places: int, limit: int) -> None:
+        events, born_us = checked.events_at(places), checked.born_us
+        if wanted.declared.status is None:
+            wanted.held_back += [(event, born_us, limit) for event in events]
+        else:
+            count = len(events)
+            self._hand_over(wanted, events, [born_us] * count, [limit] * count if limit else ())
+
+    def _hand_over(
+        self, wanted: _Wanted, hashed: list[Hashed], born_us: Sequence[Micros], limits_us: Sequence[int]
+    ) -> None:
         id_ = wanted.declared.record.id
         self._tell_gap(wanted)
         wanted.window -= len(hashed)
@@ -341,7 +391,7 @@ class Subscriber:
         for first, count in _rows(traced):
             run, digest = None if count == 1 else count, b"".join([leaf for _, leaf in traced[first : first + count]])
             self._step.record(Kind.DELIVER, event=traced[first][0].id, run=run, subscription=id_, digest=digest)
-        self._step.effects.append(Notify(id_, events))
+        self._step.effects.append(Notify(id_, events, born_us, limits_us))
 
     def _tell_gap(self, wanted: _Wanted) -> None:
         if wanted.gap:

@@ -6,14 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from p2psub.casts.cast import Casts
-from p2psub.model.content import DeclarationState, Guarantee
+from p2psub.model.bids import NO_BID, Bid, is_late
+from p2psub.model.content import DeclarationState, Guarantee, Subscription
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventPayload, EventSummary, Summary, Target
-from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, StreamAck
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, StreamAck, Want
 from p2psub.model.outcomes import Outcome
-from p2psub.model.parcels import ParcelId
+from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import from_bitmap, to_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -76,11 +79,15 @@ class Routing:
             self._step.record(Kind.DROP, peer=peer.id, reason=Reason.FOREIGN_EVENT, count=len(route.parcel.events))
             return
         targets: list[Target] = []
-        for cluster, wants in route.wants:
-            entry = self._directory.get(cluster)
-            if entry is not None:
-                targets.append((cluster, entry.prefix, wants))
         parcel, owner = route.parcel.id, route.owner
+        late: list[OutcomeOf] = []
+        for cluster, wants, bids in route.wants:
+            entry = self._directory.get(cluster)
+            in_time = self._in_time(route.parcel, route.age_us, wants, late) if bids else wants
+            if entry is not None and in_time:
+                targets.append((cluster, entry.prefix, in_time, bids))
+        if late and owner is not None:
+            self._step.send(peer, Routed(route.attempt, parcel, tuple(late), owner))
 
         def report(summary: Summary, _: bool) -> None:
             assert isinstance(summary, EventSummary)
@@ -91,28 +98,50 @@ class Routing:
             payload = EventPayload(route.parcel, route.age_us, tuple(targets), route.missed, owner)
             self._casts.start(payload, report)
 
+    def _in_time(
+        self, parcel: Parcel, age_us: Micros, wants: tuple[Want, ...], late: list[OutcomeOf]
+    ) -> tuple[Want, ...]:
+        """The wants whose time is not over. Nothing is sent for the others; their outcomes are added to `late`."""
+        in_time: list[Want] = []
+        for want in wants:
+            if not is_late(age_us, parcel.timeout_us, want.deadline_us):
+                in_time.append(want)
+                continue
+            id_, places = want.subscription, from_bitmap(want.bitmap, parcel.places)
+            if places:
+                self._step.record(Kind.DROP, subscription=id_, reason=Reason.EXPIRED, count=places.bit_count())
+                late.append(OutcomeOf(id_, Outcome.EXPIRED, to_bitmap(places)))
+        return tuple(in_time)
+
     # In
 
     def take(self, cast: CastId, payload: EventPayload) -> None:
         """Our cluster's part: hand the events to their subscribers here."""
         parcel, whole = payload.parcel, payload.parcel.places
-        wants = [want for cluster, _, wants in payload.targets if cluster == self._cluster for want in wants]
         arriving = _Arriving({}, [], {}, self._step.now, self._step.tick, self._step.tick)
         by_peer: dict[NodeId, list[Places]] = {}
-        for id_, bitmap, number, settled in wants if parcel.is_sound() else ():
+        wants: list[Want] = []
+        for cluster, _, some_wants, bids in payload.targets if parcel.is_sound() else ():
+            if cluster == self._cluster:
+                in_time = self._in_time(parcel, payload.age_us, some_wants, arriving.outcomes) if bids else some_wants
+                wants += in_time
+        for id_, bitmap, number, settled, deadline_us in wants:
             places, known = from_bitmap(bitmap, whole), self._changes.current(id_)
             if places and known is not None and known.record.state is DeclarationState.ENDED:
                 arriving.outcomes.append(OutcomeOf(id_, Outcome.ENDED, to_bitmap(places)))
             elif places:
                 # Also one we never heard of: its number may have died with its super-node. Its peer knows best.
-                by_peer.setdefault(id_.node, []).append((id_, places, number, settled))
+                bid = Bid(deadline_us) if deadline_us else None
+                if known is not None and isinstance(known.record, Subscription) and known.record.bid != NO_BID:
+                    bid = msgspec.structs.replace(known.record.bid, deadline_us=deadline_us)
+                by_peer.setdefault(id_.node, []).append((id_, places, number, settled, bid))
         for node, some in by_peer.items():
             contact = self._contact_of(node)
             if contact is not None:
                 deliver = delivery(Shipment(parcel), payload.age_us, some, payload.missed, payload.owner)
                 self._step.send(contact, deliver)
                 unanswered: dict[SubscriptionId, int] = {}
-                for id_, places, _, _ in some:
+                for id_, places, *_ in some:
                     unanswered[id_] = unanswered.get(id_, 0) | places
                 arriving.waiting[node] = _Unanswered(contact, deliver, unanswered)
         if parcel.guarantee is Guarantee.AT_MOST_ONCE:

@@ -58,9 +58,9 @@ def says_nothing_of_what_has_ended(patch: pytest.MonkeyPatch) -> None:
     take, answer = Subscriber._take, Routing._answer
 
     def silent(
-        self: Subscriber, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int
+        self: Subscriber, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int, deadline_us: int
     ) -> dict[Outcome, int]:
-        outcomes = take(self, peer, id_, checked, places)
+        outcomes = take(self, peer, id_, checked, places, deadline_us)
         return {outcome: of for outcome, of in outcomes.items() if outcome not in (Outcome.ENDED, Outcome.UNSUBSCRIBED)}
 
     def without_the_ended(self: Routing, cast: CastId, arriving: _Arriving) -> None:
@@ -77,9 +77,9 @@ def calls_a_full_channel_delivered(patch: pytest.MonkeyPatch) -> None:
     take = Subscriber._take
 
     def generous(
-        self: Subscriber, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int
+        self: Subscriber, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int, deadline_us: int
     ) -> dict[Outcome, int]:
-        outcomes = take(self, peer, id_, checked, places)
+        outcomes = take(self, peer, id_, checked, places, deadline_us)
         deferred = outcomes.pop(Outcome.DEFERRED, 0)
         return outcomes | {Outcome.DELIVERED: outcomes.get(Outcome.DELIVERED, 0) | deferred}
 

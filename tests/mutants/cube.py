@@ -41,7 +41,7 @@ def takes_custody_for_delivery(patch: pytest.MonkeyPatch) -> None:
         for cast in [cast for cast in self._open.values() if cast.id == custody.id]:
             slot = cast.halves.get(custody.subcube)
             if slot is not None and slot.summary is None and isinstance(slot.payload, EventPayload):
-                wants = [want for _, _, several in slot.payload.targets for want in several]
+                wants = [want for _, _, several, _ in slot.payload.targets for want in several]
                 slot.summary = EventSummary(
                     tuple(OutcomeOf(want.subscription, Outcome.DELIVERED, want.bitmap) for want in wants)
                 )

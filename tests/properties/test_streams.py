@@ -57,7 +57,7 @@ class Pair:
             case Deliver():
                 self.subscriber.core.on_deliver(self.owner.step.me, message)
             case Route():
-                ((_, wants),) = message.wants
+                ((_, wants, _),) = message.wants
                 deliver = Deliver(message.parcel, message.age_us, wants, message.missed, message.owner)
                 self.subscriber.core.on_deliver(SUPER_NODE, deliver)
             case Delivered() if to == SUPER_NODE:

@@ -11,6 +11,7 @@ import msgspec
 from p2psub.admission.policy import AdmitAll, Policy
 from p2psub.config import NodeConfig
 from p2psub.matching.matcher import Wanted
+from p2psub.model.bids import NO_BID, Bid
 from p2psub.model.changes import Change, ChangeNumber, LogId
 from p2psub.model.circle import is_in_arc
 from p2psub.model.content import (
@@ -97,9 +98,10 @@ def event_of(
     body: bytes = b"",
     retain_us: int = 0,
     guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE,
+    timeout_us: int = 0,
 ) -> Event:
     """An event of the first incarnation of a publisher."""
-    return Event(EventId(node_at(publisher), 1, sequence), topic, {}, body, retain_us, guarantee)
+    return Event(EventId(node_at(publisher), 1, sequence), topic, {}, body, retain_us, guarantee, timeout_us)
 
 
 def parcel_of(*events: Event, number: int | None = None) -> Parcel:
@@ -123,11 +125,12 @@ def subscription_of(
     replay: bool = False,
     incarnation: int = 1,
     order: Order = Order.NONE,
+    bid: Bid = NO_BID,
 ) -> Subscription:
     """A subscription record."""
     state = DeclarationState.ACTIVE if is_active else DeclarationState.ENDED
     id_ = SubscriptionId(node_at(subscriber), incarnation, sequence)
-    return Subscription(id_, version, state, cluster, wanted, replay, order)
+    return Subscription(id_, version, state, cluster, wanted, replay, order, bid)
 
 
 def change_of(record: Subscription, n: int, term: Epoch | None = None, cluster: ClusterId = CLUSTER) -> Change:

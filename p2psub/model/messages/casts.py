@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from p2psub.model.bids import BidSum
 from p2psub.model.changes import Change
 from p2psub.model.content import Age, Guarantee, older
 from p2psub.model.graycode import Prefix, overlaps
@@ -65,8 +66,8 @@ class ChangePayload(Message, frozen=True):
         return ChangeCast(id_, subcube, self, hops)
 
 
-Target = tuple[ClusterId, Prefix, tuple[Want, ...]]
-"""A cluster, where it was in the cube, and what its subscriptions get."""
+Target = tuple[ClusterId, Prefix, tuple[Want, ...], tuple[BidSum, ...]]
+"""A cluster, where it was in the cube, what its subscriptions get, and what they bid for it as in `ClusterWants`."""
 
 
 class EventPayload(Message, frozen=True):
@@ -93,7 +94,7 @@ class EventPayload(Message, frozen=True):
         if not targets:
             return None
         whole = self.parcel.places
-        needed = union_of(from_bitmap(bitmap, whole) for _, _, wants in targets for _, bitmap, _, _ in wants)
+        needed = union_of(from_bitmap(bitmap, whole) for _, _, wants, _ in targets for _, bitmap, *_ in wants)
         if not needed or not self.parcel.is_sound():
             return None
         return EventPayload(self.parcel.part(needed), self.age_us, tuple(targets), self.missed, self.owner)

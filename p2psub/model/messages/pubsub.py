@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import msgspec
 
+from p2psub.model.bids import Bid, BidSum, Span
 from p2psub.model.changes import LOG_BYTES, Vector
 from p2psub.model.content import Age, Declaration, Event, older
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, Process, SubscriptionId
@@ -92,6 +93,8 @@ class Obligation(msgspec.Struct, frozen=True, array_like=True):
     bitmap: Bitmap = b""
     is_ordered: bool = False
     """Whether it gets the events of each publisher in the order in which they were published."""
+    bid: Bid | None = None
+    """None: the default."""
 
 
 class OwedParcelId(NamedTuple):
@@ -149,6 +152,8 @@ class OwedHead(msgspec.Struct, frozen=True, array_like=True):
     """Of the body of one of them, on average."""
     vector: Vector
     publisher: Contact
+    timeout_us: Span = 0
+    """Of all events of a parcel."""
 
 
 OwedPlaces = tuple[OwedParcelId, Bitmap]
@@ -253,17 +258,19 @@ class MatchResponse(Message, frozen=True):
 class Want(NamedTuple):
     """A subscription, the events of a parcel that it gets, and the number of this delivery in its owner's stream.
 
-    The owner waits for nothing up to number `settled` any more. What promises nothing has no number.
+    The owner waits for nothing up to number `settled` any more. What promises nothing has no number. The deadline is
+    the subscription's; what is replayed has none.
     """
 
     subscription: SubscriptionId
     bitmap: Bitmap = b""
     number: Natural = 0
     settled: Natural = 0
+    deadline_us: Span = 0
 
 
-ClusterWants = tuple[ClusterId, tuple[Want, ...]]
-"""What the subscriptions in one cluster get of a parcel."""
+ClusterWants = tuple[ClusterId, tuple[Want, ...], tuple[BidSum, ...]]
+"""What the subscriptions in one cluster get of a parcel, and what they bid for it; no sums: all bid the default."""
 
 
 class StreamAck(msgspec.Struct, frozen=True, array_like=True):
@@ -293,7 +300,7 @@ class Route(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL * (1 + sum([len(wants) for _, wants in self.wants])) + self.parcel.weight
+        return SMALL * (1 + sum([len(wants) for _, wants, _ in self.wants])) + self.parcel.weight
 
     def aged(self, by_us: int) -> Route:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
@@ -329,13 +336,15 @@ class Deliver(Message, frozen=True):
     wants: tuple[Want, ...]
     missed: tuple[Missed, ...] = ()
     owner: Process | None = None
+    bids: tuple[BidSum, ...] = ()
+    """What the wants bid together, for the link's queue; no sums: all bid the default."""
 
     @property
     def weight(self) -> int:
         return SMALL * len(self.wants) + self.parcel.weight
 
     def aged(self, by_us: int) -> Deliver:
-        return Deliver(self.parcel, older(self.age_us, by_us), self.wants, self.missed, self.owner)
+        return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
 
 
 class Delivered(Message, frozen=True):
@@ -364,10 +373,14 @@ class ParcelToOwner(Message, frozen=True):
     lane: ClassVar[Lane] = Lane.CONTENT
     parcel: Parcel
     leaves: tuple[Leaf, ...] = ()
+    age_us: Age = Micros(0)
 
     @property
     def weight(self) -> int:
         return 16 * len(self.leaves) + self.parcel.weight
+
+    def aged(self, by_us: int) -> ParcelToOwner:
+        return ParcelToOwner(self.parcel, self.leaves, older(self.age_us, by_us))
 
 
 class ParcelToShard(Message, frozen=True):
@@ -378,10 +391,14 @@ class ParcelToShard(Message, frozen=True):
     shard: int
     parcel: Parcel
     leaves: tuple[Leaf, ...] = ()
+    age_us: Age = Micros(0)
 
     @property
     def weight(self) -> int:
         return 16 * len(self.leaves) + self.parcel.weight
+
+    def aged(self, by_us: int) -> ParcelToShard:
+        return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
 
 
 class ShardRequest(Message, frozen=True):

@@ -238,7 +238,7 @@ def multicast(*targets: str, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE) 
     """An event for one subscription in each target cluster."""
     parcel = parcel_of(event_of("x", guarantee=guarantee))
     ids = [subscription_of(on_topic("x"), int("1" + t, 2)).id for t in targets]
-    wanted = [(cluster_at(t), Prefix(t), (Want(id_),)) for t, id_ in zip(targets, ids, strict=True)]
+    wanted = [(cluster_at(t), Prefix(t), (Want(id_),), ()) for t, id_ in zip(targets, ids, strict=True)]
     return EventPayload(parcel, Micros(0), tuple(wanted))
 
 
@@ -268,7 +268,7 @@ def test_multicast_gathers_every_outcome() -> None:
         prefix: EventSummary(
             (OutcomeOf(want.subscription, Outcome.DELIVERED, b""),), (StreamAck(want.subscription, 1, 1, b"", 9),)
         )
-        for _, prefix, (want,) in payload.targets
+        for _, prefix, (want,), _ in payload.targets
     }
     bench.casts.answer_locally(cast, said[Prefix("00")])
     for half, target in (("1", "11"), ("01", "01")):
@@ -332,12 +332,12 @@ def test_half_gets_only_the_events_that_a_target_there_wants() -> None:
     """The rest of the parcel stays behind; what travels names the same places, numbers and owner as before."""
     parcel = parcel_of(*(event_of("x", n) for n in range(1, 6)))
     low, high = (subscription_of(on_topic("x"), n).id for n in (1, 2))
-    near = (cluster_at("0"), Prefix("0"), (Want(low, bits(0, 1), 3, 2),))
-    far = (cluster_at("1"), Prefix("1"), (Want(high, bits(1, 4), 5, 4),))
+    near = (cluster_at("0"), Prefix("0"), (Want(low, bits(0, 1), 3, 2),), ())
+    far = (cluster_at("1"), Prefix("1"), (Want(high, bits(1, 4), 5, 4),), ())
     payload = EventPayload(parcel, Micros(7), (near, far), (), OWNER)
     assert payload.restrict(Prefix("1")) == EventPayload(parcel.part(0b10010), Micros(7), (far,), (), OWNER)
     assert payload.restrict(Prefix("")) is payload
-    nothing = (cluster_at("1"), Prefix("1"), (Want(high, bits(9)),))
+    nothing = (cluster_at("1"), Prefix("1"), (Want(high, bits(9)),), ())
     assert EventPayload(parcel, Micros(7), (near, nothing)).restrict(Prefix("1")) is None, "no such place"
 
 
@@ -345,8 +345,8 @@ def test_half_gets_only_the_events_that_a_target_there_wants() -> None:
 def test_no_half_gets_a_part_of_an_unsound_parcel(parcel: Parcel) -> None:
     """A super-node that lies takes no other down: there is no telling which events its places name."""
     one, other = (subscription_of(on_topic("x"), n).id for n in (1, 2))
-    near = (cluster_at("0"), Prefix("0"), (Want(one, bits(0)),))
-    far = (cluster_at("1"), Prefix("1"), (Want(other, bits(1)),))
+    near = (cluster_at("0"), Prefix("0"), (Want(one, bits(0)),), ())
+    far = (cluster_at("1"), Prefix("1"), (Want(other, bits(1)),), ())
     assert EventPayload(parcel, Micros(7), (near, far)).restrict(Prefix("1")) is None
 
 

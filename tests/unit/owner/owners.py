@@ -154,7 +154,7 @@ def wants_sent(cores: Cores) -> list[tuple[int, Want]]:
         if isinstance(message, Deliver):
             found += [(to.id[0], want) for want in message.wants]
         elif isinstance(message, Route):
-            found += [(to.id[0], want) for _, wants in message.wants for want in wants]
+            found += [(to.id[0], want) for _, wants, _ in message.wants for want in wants]
     return found
 
 

@@ -9,6 +9,7 @@ from p2psub.model.changes import Change
 from p2psub.model.content import Event, Subscription
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.cluster import ChangeStored, IndexStored, IndexTransfer, StoreChange
+from p2psub.model.messages.pubsub import Obligation
 from p2psub.model.places import TableVersion
 from p2psub.node.cores import Cores
 from tests.unit.bench import (
@@ -68,7 +69,7 @@ def test_stored_interest_is_matched_and_confirmed() -> None:
     store(cores, change_of(record, 1))
     assert sent(cores.step) == [(at(1), confirmation(change_of(record, 1)))]
     assert matched(cores, event_of(TOPIC)) == [record.id.sequence]
-    assert cores.owner.match_index.cluster_of(record.id) == CLUSTER
+    assert cores.owner.match_index.obligation(record.id) == Obligation(record.id, CLUSTER)
 
 
 def test_ended_subscription_is_taken_out_and_an_old_copy_does_not_bring_it_back() -> None:

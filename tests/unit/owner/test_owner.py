@@ -165,7 +165,7 @@ def test_own_cluster_is_served_straight_and_all_others_by_one_route() -> None:
     routed = (Want(THERE.id, b"", 1, 0), Want(ALSO_THERE.id, b"", 1, 0))
     assert sent(cores.step)[-2:] == [
         (at(96), Deliver(parcel, Micros(0), (Want(HERE.id, b"", 1, 0),), (), PROCESS)),
-        (at(1), Route(1, parcel, Micros(0), ((ELSEWHERE, routed),), (), PROCESS)),
+        (at(1), Route(1, parcel, Micros(0), ((ELSEWHERE, routed, ()),), (), PROCESS)),
     ]
 
 
@@ -223,7 +223,7 @@ def test_unpaid_debts_are_paid_again_and_only_they() -> None:
     sent(cores.step)
     tick(cores.step, cores.owner.tick, CONFIG.pubsub.redeliver_ticks)
     age = Micros(CONFIG.pubsub.redeliver_ticks * CONFIG.tick_us)
-    assert paid(cores) == [(at(1), Route(2, parcel, age, ((CLUSTER, (Want(HERE.id, b"", 1, 0),)),), (), PROCESS))]
+    assert paid(cores) == [(at(1), Route(2, parcel, age, ((CLUSTER, (Want(HERE.id, b"", 1, 0),), ()),), (), PROCESS))]
 
 
 def test_what_is_older_than_the_horizon_ends_unreachable() -> None:
@@ -259,7 +259,7 @@ def test_new_owner_pays_once_enough_members_hold_the_owed_parcel_again() -> None
     # No acknowledgement: nobody asked this owner.
     ((to, route),) = sent(new_owner.step)
     assert isinstance(route, Route)
-    assert (to, route.wants) == (at(1), ((ELSEWHERE, (Want(THERE.id, b"", 1, 0),)),))
+    assert (to, route.wants) == (at(1), ((ELSEWHERE, (Want(THERE.id, b"", 1, 0),), ()),))
     assert route.owner == Process(at(64), 1)
 
 

@@ -295,7 +295,7 @@ def test_each_subscription_gets_its_own_events_of_a_parcel() -> None:
     """A peer one message with what any of its subscriptions wants; other clusters one multicast."""
     cores, _ = stored(HERE, FIRST_TWO, THERE, parcel=FOUR)
     wants = (Want(HERE.id, b"", 1, 0), Want(FIRST_TWO.id, bits(0, 1), 1, 0))
-    there = ((ELSEWHERE, (Want(THERE.id, b"", 1, 0),)),)
+    there = ((ELSEWHERE, (Want(THERE.id, b"", 1, 0),), ()),)
     assert paid(cores)[1:] == [
         (at(96), Deliver(FOUR, Micros(0), wants, (), PROCESS)),
         (at(1), Route(1, FOUR, Micros(0), there, (), PROCESS)),

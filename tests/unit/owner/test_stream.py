@@ -259,7 +259,7 @@ def _happen(stream: Stream, oracle: Oracle, what: str, parcel: OwedParcelId, som
             oracle.settle(delivery.id, delivery.places)
             stream.settle(delivery.id, delivery.places)
     elif what == "drop" and oracle.line:
-        stream.drop_head()
+        stream.drop_head(stream.head[1])
         del oracle.line[0]
 
 

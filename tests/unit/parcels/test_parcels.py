@@ -341,7 +341,7 @@ def test_other_clusters_get_what_they_want_by_one_multicast() -> None:
     ring.publish(drafts(5))
     ((_, to, route),) = ring.said_of(Route)
     wants = (Want(there.id), Want(also_there.id, bits(0)))
-    assert (to, route.wants, route.owner) == (SUPER_NODE.id[0], ((ELSEWHERE, wants),), None)
+    assert (to, route.wants, route.owner) == (SUPER_NODE.id[0], ((ELSEWHERE, wants, ()),), None)
     parcel = through_the_wire(route).parcel
     assert parcel.events == free_events(2)
     assert is_genuine(parcel)
@@ -372,4 +372,4 @@ def test_member_that_cannot_be_found_is_reached_by_the_super_node() -> None:
     ring.lease_shards()
     ring.publish(drafts(1))
     ((_, to, route),) = ring.said_of(Route)
-    assert (to, route.wants) == (SUPER_NODE.id[0], ((CLUSTER, (Want(lost.id),)),))
+    assert (to, route.wants) == (SUPER_NODE.id[0], ((CLUSTER, (Want(lost.id),), ()),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from p2psub.admission.declarations import Declarations
+from p2psub.model.bids import NO_BID, Bid
 from p2psub.model.content import DeclarationState, Event, Guarantee, Order, Subscription
 from p2psub.model.effects import (
     ConsumedCommand,
@@ -60,9 +61,10 @@ class SubscribingPeer:
         *,
         status: VerdictStatus | None = VerdictStatus.STABLE,
         order: Order = Order.NONE,
+        bid: Bid = NO_BID,
     ) -> None:
         """Subscribe, and get a verdict if one is given."""
-        self.core.subscribe(SubscribeCommand(7, on_topic("x"), replay=True, window=window, order=order))
+        self.core.subscribe(SubscribeCommand(7, on_topic("x"), replay=True, window=window, order=order, bid=bid))
         if status is not None:
             self.verdict(status)
             sent(self.step)
@@ -92,11 +94,12 @@ class SubscribingPeer:
         id_: SubscriptionId = ID,
         sender: Contact = OWNER,
         age_us: int = 0,
+        deadline_us: int = 0,
     ) -> tuple[OutcomeOf, ...]:
         """A parcel comes, of which a subscription wants some events or all; the outcomes that its sender is told."""
         self.number += 1
         is_promised = parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
-        want = Want(id_, wanted, self.number) if is_promised else Want(id_, wanted)
+        want = Want(id_, wanted, self.number if is_promised else 0, 0, deadline_us)
         owner = PROCESS if is_promised else None
         self.core.on_deliver(sender, Deliver(parcel, Micros(age_us), (want,), missed, owner))
         answers = [(to, message) for to, message in sent(self.step) if isinstance(message, Delivered)]

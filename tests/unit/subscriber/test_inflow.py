@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psub.model.ids import Process
+from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import StreamAck
 from p2psub.model.place_sets import places_in
 from p2psub.subscriber.checked_parcel import CheckedParcel
@@ -14,7 +15,7 @@ from tests.unit.bench import at, event_of, parcel_of
 from tests.unit.subscriber.subscribers import ID
 
 PARCEL = parcel_of(event_of("x"))
-EARLY = (at(32), CheckedParcel(PARCEL, PARCEL.first, 1, [b""]), 1)
+EARLY = (at(32), CheckedParcel(PARCEL, PARCEL.first, 1, [b""], Micros(0)), 1, 0)
 
 
 def inflow() -> Inflow:

@@ -146,11 +146,11 @@ def test_runs_of_two_publishers_are_recorded_apart() -> None:
     ]
 
 
-def test_parcel_older_than_our_memory_is_expired_whole() -> None:
+def test_parcel_older_than_our_memory_is_not_taken() -> None:
     """Any of it might be a second copy; what nobody wants of it has no outcome."""
     subscriber = subscribed()
     ended = subscriber.take(EIGHT, bits(1, 2), age_us=CONFIG.pubsub.too_old_us + 1)
-    assert ended == (OutcomeOf(ID, Outcome.EXPIRED, bits(1, 2)),)
+    assert ended == (OutcomeOf(ID, Outcome.UNREACHABLE, bits(1, 2)),)
     assert subscriber.handed_over() == []
     (drop,) = records_of(subscriber.step, Kind.DROP)
     assert (drop.event, drop.run, drop.reason) == (EIGHT.events[1].id, 2, "older_than_ttl")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from p2psub.casts.cast import Casts, Payload
+from p2psub.model.bids import BidSum
 from p2psub.model.content import Event, Guarantee, Subscription
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, Process
@@ -94,10 +95,11 @@ class Station:
         *wants: Want,
         missed: tuple[Missed, ...] = (),
         owner: Process | None = None,
+        bids: tuple[BidSum, ...] = (),
     ) -> None:
         """A cast brings a parcel."""
-        elsewhere = (FAR, Prefix("1"), (Want(subscription_of(on_topic("x"), 77).id),))
-        targets = ((CLUSTER, Prefix("0"), wants), elsewhere)
+        elsewhere = (FAR, Prefix("1"), (Want(subscription_of(on_topic("x"), 77).id),), ())
+        targets = ((CLUSTER, Prefix("0"), wants, bids), elsewhere)
         self.core.take(cast, EventPayload(parcel, Micros(5), targets, missed, owner))
 
     def outcomes(self) -> list[dict[object, Outcome]]:
@@ -130,10 +132,10 @@ def test_route_becomes_one_multicast_to_the_clusters_that_are_owed() -> None:
     parcel = parcel_of(EVENT, event_of("x", 2))
     wants = (Want(far[0], bits(1), 7, 3), Want(far[1], b"", 2, 1))
     missed = (Missed(far[0], node_at(32), 1, 4),)
-    owed = ((FAR, wants), (UNKNOWN, (Want(lost),)))
+    owed = ((FAR, wants, ()), (UNKNOWN, (Want(lost),), ()))
     station.core.on_route(at(32), Route(6, parcel, Micros(5), owed, missed, PROCESS))
     ((payload, done),) = station.casts.started
-    assert payload == EventPayload(parcel, Micros(5), ((FAR, Prefix("1"), wants),), missed, PROCESS)
+    assert payload == EventPayload(parcel, Micros(5), ((FAR, Prefix("1"), wants, ()),), missed, PROCESS)
     ended, acks = (OutcomeOf(far[0], Outcome.DELIVERED, bits(1)),), (StreamAck(far[0], 9, 7, b"", 50),)
     done(EventSummary(ended, acks), False)
     assert sent(station.step) == [(at(32), Routed(6, parcel.id, ended, PROCESS, acks))]
@@ -143,7 +145,7 @@ def test_nothing_is_reported_that_nobody_said() -> None:
     """A cast without outcomes and acknowledgements leaves the debt with the owner."""
     station = Station()
     far = subscription_of(on_topic("x"), cluster=FAR).id
-    route = Route(6, PARCEL, Micros(5), ((FAR, (Want(far),)),))
+    route = Route(6, PARCEL, Micros(5), ((FAR, (Want(far),), ()),))
     station.core.on_route(at(32), route)
     station.casts.started[0][1](EventSummary(()), True)
     assert sent(station.step) == []
@@ -279,7 +281,7 @@ def test_places_that_a_parcel_does_not_have_are_nobodys() -> None:
 def test_unsound_parcel_goes_no_further(parcel: Parcel) -> None:
     """Neither out, where its sender is recorded, nor to a peer: the cast that brought it is answered with nothing."""
     station = Station()
-    station.core.on_route(at(32), Route(6, parcel, Micros(5), ((FAR, (Want(FIRST.id),)),)))
+    station.core.on_route(at(32), Route(6, parcel, Micros(5), ((FAR, (Want(FIRST.id),), ()),)))
     assert station.casts.started == []
     assert [(r.peer, r.reason) for r in records_of(station.step, Kind.DROP)] == [(node_at(32), "foreign_event")]
     station.take(CAST, parcel, Want(FIRST.id))
@@ -351,6 +353,45 @@ def test_acknowledgement_without_an_outcome_is_told_when_patience_ends() -> None
 def test_route_without_outcomes_is_reported_for_its_acknowledgements() -> None:
     """They may say that there is room, or what else was taken."""
     station = Station()
-    station.core.on_route(at(32), Route(6, PARCEL, Micros(5), ((FAR, (Want(FIRST.id, b"", 9),)),), (), PROCESS))
+    station.core.on_route(at(32), Route(6, PARCEL, Micros(5), ((FAR, (Want(FIRST.id, b"", 9),), ()),), (), PROCESS))
     station.casts.started[0][1](EventSummary((), (ack_of(FIRST),)), True)
     assert sent(station.step) == [(at(32), Routed(6, PARCEL.id, (), PROCESS, (ack_of(FIRST),)))]
+
+
+LATE = Want(FIRST.id, bits(0, 1), 7, 0, 4)
+"""Its deadline is an age below that of what arrives here."""
+PRESSED = (BidSum(4, 2, 1, 2), BidSum(6, 1, 1, 1))
+
+
+def test_super_node_sends_nothing_late_and_answers_for_it() -> None:
+    """What comes late is not handed to its subscriber; what comes in time goes with its terms, as it came."""
+    station = Station()
+    station.take(CAST, FOUR, LATE, Want(OTHER.id, bits(3), 1, 0, 6), owner=PROCESS, bids=PRESSED)
+    ((to, message),) = sent(station.step)
+    assert (to, message) == (
+        at(128),
+        Deliver(
+            FOUR.part(0b1000), Micros(5), (Want(OTHER.id, b"", 1, 0, 6),), (), PROCESS, (BidSum(6, 1_000_000, 0, 1),)
+        ),
+    )
+    (drop,) = records_of(station.step, Kind.DROP)
+    assert (drop.subscription, drop.reason, drop.count) == (FIRST.id, "expired", 2)
+    station.core.on_delivered(at(128), Delivered(FOUR.id, (OutcomeOf(OTHER.id, Outcome.DELIVERED, b""),), PROCESS))
+    ((_, summary),) = station.casts.answers
+    assert isinstance(summary, EventSummary)
+    assert OutcomeOf(FIRST.id, Outcome.EXPIRED, bits(0, 1)) in summary.outcomes
+
+
+def test_late_route_is_answered_and_not_cast() -> None:
+    """The owner hears at once; what is in time is cast."""
+    station = Station()
+    in_time = Want(OTHER.id, b"", 2, 0, 6)
+    route = Route(6, FOUR, Micros(5), ((FAR, (LATE, in_time), PRESSED),), (), PROCESS)
+    station.core.on_route(at(32), route)
+    said = (OutcomeOf(FIRST.id, Outcome.EXPIRED, bits(0, 1)),)
+    assert sent(station.step) == [(at(32), Routed(6, FOUR.id, said, PROCESS))]
+    ((payload, _),) = station.casts.started
+    assert isinstance(payload, EventPayload)
+    assert payload.targets == ((FAR, Prefix("1"), (in_time,), PRESSED),)
+    station.core.on_route(at(32), Route(7, FOUR, Micros(5), ((FAR, (LATE,), PRESSED),), (), PROCESS))
+    assert len(station.casts.started) == 1

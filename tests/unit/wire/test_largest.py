@@ -9,6 +9,7 @@ import pytest
 from msgspec import inspect as mi
 
 from p2psub.errors import MalformedMessage
+from p2psub.model.bids import DEADLINE_US_MAX, PRICE_MAX, Bid, BidSum
 from p2psub.model.changes import Change, ChangeNumber, LogId, Vector
 from p2psub.model.content import (
     AGE_US_MAX,
@@ -38,7 +39,7 @@ from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frames
 from tests.oracles.instances import MESSAGE_CLASSES
 
-CLUSTERS, MEMBERS, MATCHES, TERMS = 10_000, 4_096, 18_000, 20_000
+CLUSTERS, MEMBERS, MATCHES, TERMS = 10_000, 4_096, 14_000, 20_000
 """An overlay far beyond what was tried: one cluster may have this many members, one parcel this many matches."""
 
 BIG = (1 << 63) - 1
@@ -63,8 +64,10 @@ CAST = CastId(node(1), BIG, BIG)
 SUBS = tuple(SubscriptionId(node(n), BIG, BIG) for n in range(MATCHES))
 PLACES = to_bitmap(all_places(BATCH_MAX) - 1)
 """Nearly all of a parcel, so that it must be spelled out."""
-WANTS = tuple(pubsub.Want(sub, PLACES, BIG, BIG) for sub in SUBS)
-OWED = tuple(pubsub.Obligation(sub, NAME, PLACES, True) for sub in SUBS)
+BID = Bid(DEADLINE_US_MAX, PRICE_MAX, PRICE_MAX)
+BIDS = tuple(BidSum(DEADLINE_US_MAX - n, BIG, BIG, BIG) for n in range(MATCHES))
+WANTS = tuple(pubsub.Want(sub, PLACES, BIG, BIG, DEADLINE_US_MAX) for sub in SUBS)
+OWED = tuple(pubsub.Obligation(sub, NAME, PLACES, True, BID) for sub in SUBS)
 ACKS = tuple(pubsub.StreamAck(sub, BIG, BIG, PLACES, BIG) for sub in SUBS)
 PROCESS = Process(contact(1), BIG)
 OUTCOMES = tuple(pubsub.OutcomeOf(sub, Outcome.UNREACHABLE, PLACES) for sub in SUBS)
@@ -109,7 +112,7 @@ LARGEST: list[Message] = [
     cube.SplitRefused(SplitRefusal.PROMISED_TO_ANOTHER, ENTRIES),
     cube.Filled(NAME, ENTRIES[0], VECTOR),
     casts.ChangeCast(CAST, PREFIX, casts.ChangePayload(CHANGE), 1),
-    casts.EventCast(CAST, PREFIX, casts.EventPayload(PARCEL, AGE, ((NAME, PREFIX, WANTS),), MISSED, PROCESS), 1),
+    casts.EventCast(CAST, PREFIX, casts.EventPayload(PARCEL, AGE, ((NAME, PREFIX, WANTS, BIDS),), MISSED, PROCESS), 1),
     casts.Answer(CAST, PREFIX, casts.EventSummary(OUTCOMES, ACKS)),
     casts.CastRefused(CAST, PREFIX, ENTRIES),
     pubsub.Declare(RECORD),
@@ -125,9 +128,9 @@ LARGEST: list[Message] = [
     pubsub.StillOwed(NAME, ((OWED_PLACES[0], BIG, OWED_PLACES[1]),) * 4096),
     pubsub.MatchRequest(NAME, 1, BIG, PARCEL.events),
     pubsub.MatchResponse(NAME, 1, BIG, OWED, VECTOR, False),
-    pubsub.Route(BIG, PARCEL, AGE, ((NAME, WANTS),), MISSED, PROCESS),
+    pubsub.Route(BIG, PARCEL, AGE, ((NAME, WANTS, BIDS),), MISSED, PROCESS),
     pubsub.Routed(BIG, PARCEL_ID, OUTCOMES, PROCESS, ACKS),
-    pubsub.Deliver(PARCEL, AGE, WANTS, MISSED, PROCESS),
+    pubsub.Deliver(PARCEL, AGE, WANTS, MISSED, PROCESS, BIDS),
     pubsub.Delivered(PARCEL_ID, OUTCOMES, PROCESS, ACKS),
     pubsub.WindowUpdate(PROCESS, ACKS),
     pubsub.ParcelToOwner(PARCEL, LEAVES),
@@ -180,7 +183,7 @@ def test_largest_legal_message_is_taken(message: Message) -> None:
 
 def test_weight_of_a_want_is_what_it_takes_or_more() -> None:
     """By it an owner decides how many subscriptions share a message."""
-    assert len(msgspec.msgpack.encode(WANTS[-1])) <= weight_of_want((SUBS[-1], all_places(BATCH_MAX), BIG, BIG))
+    assert len(msgspec.msgpack.encode(WANTS[-1])) <= weight_of_want((SUBS[-1], all_places(BATCH_MAX), BIG, BIG, BID))
 
 
 def test_weights_of_filters_are_what_they_take_or_more() -> None:
