@@ -8,13 +8,16 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from p2psub.api.bids import Span, timeout_us_of
 from p2psub.api.errors import BadContent
 from p2psub.api.items import Gap, Item, Notification
 from p2psub.api.problems import Problem
 from p2psub.api.validation import check_draft
 from p2psub.api.values import Json, id_to_text, values_from_json, values_to_json
+from p2psub.model.bids import PRICE_MAX, PRICE_ONE
 from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, Draft, Event, Guarantee, Order
 from p2psub.model.ids import ClusterId
+from p2psub.model.instants import SECOND_US
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 
 NDJSON: Final = "application/x-ndjson"
@@ -38,6 +41,9 @@ Values = Annotated[
 ]
 """Content as `p2psub.api.values` writes it."""
 
+Timeout = Annotated[Span, msgspec.Meta(description="How old it may be when it is handed over: seconds, or as 40s.")]
+Deadline = Annotated[Span, msgspec.Meta(description="How old an event may be when it comes: seconds, or as 40s.")]
+
 
 class PublishRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An event to publish; its body as text, or as base64 if it is not text."""
@@ -48,6 +54,7 @@ class PublishRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     body_base64: str | None = None
     retain_s: float = 0.0
     guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE
+    timeout: Timeout | None = None
 
 
 class PublishResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +82,9 @@ class SubscribeRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     replay: bool = False
     window: Annotated[int, msgspec.Meta(ge=1, le=WINDOW_MAX)] = 1024
     order: Order = Order.NONE
+    deadline: Deadline | None = None
+    price: Annotated[float, msgspec.Meta(ge=0, le=PRICE_MAX // PRICE_ONE, description="Of what comes in time.")] = 1.0
+    penalty: Annotated[float, msgspec.Meta(ge=0, le=PRICE_MAX // PRICE_ONE, description="Of what does not.")] = 0.0
 
 
 class AdvertiseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -111,6 +121,10 @@ class EventItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     body_base64: str | None = None
     retain_s: float
     guarantee: Guarantee
+    age_s: float | None = None
+    """When it was handed over."""
+    remaining_s: float | None = None
+    """From then until its deadline or timeout."""
 
 
 class GapItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +154,8 @@ def draft_of(request: PublishRequest) -> Draft:
     if request.body is not None and request.body_base64 is not None:
         raise BadContent("the event has two bodies", "give body or body_base64, not both")
     body = _body_of(request)
-    draft = Draft(request.topic, values_from_json(request.attributes), body, request.retain_s, request.guarantee)
+    attributes, timeout_us = values_from_json(request.attributes), timeout_us_of(request.timeout)
+    draft = Draft(request.topic, attributes, body, request.retain_s, request.guarantee, timeout_us)
     check_draft(draft)
     return draft
 
@@ -167,6 +182,7 @@ def request_of(draft: Draft) -> PublishRequest:
         body_base64=body_base64,
         retain_s=draft.retain_s,
         guarantee=draft.guarantee,
+        timeout=draft.timeout_us / SECOND_US if draft.timeout_us else None,
     )
 
 
@@ -205,6 +221,16 @@ def event_item(event: Event) -> EventItem:
     )
 
 
+def notified_item(notification: Notification) -> EventItem:
+    """An event as it is handed over, ready for JSON."""
+    remaining_s = notification.remaining_s
+    return msgspec.structs.replace(
+        event_item(notification.event),
+        age_s=round(notification.age_s, 3),
+        remaining_s=None if remaining_s is None else round(remaining_s, 3),
+    )
+
+
 def verdict_item(verdict: SubscribeVerdict) -> VerdictItem:
     """A verdict, ready for JSON."""
     return VerdictItem(
@@ -222,7 +248,7 @@ def line_of(item: Item) -> StreamLine:
     """An item of a subscription, ready for JSON."""
     match item:
         case Notification():
-            return StreamLine(event=event_item(item.event))
+            return StreamLine(event=notified_item(item))
         case Gap():
             return StreamLine(gap=GapItem(count=item.count, reason=item.reason))
         case SubscribeVerdict():

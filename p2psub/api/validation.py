@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from p2psub.api.bids import check_timeout_us
 from p2psub.api.errors import BadContent, TooLarge
 from p2psub.matching.limits import excess_of
 from p2psub.model.content import (
@@ -53,6 +54,7 @@ def check_draft(draft: Draft) -> None:
     if not 0 <= draft.retain_s <= RETAIN_S_MAX:
         limits = f"retain_s must be at least 0 and at most {RETAIN_S_MAX:,.0f}, and is {draft.retain_s}"
         raise BadContent(limits, "give seconds; 0 retains nothing for later subscribers")
+    check_timeout_us(draft.timeout_us)
 
 
 def check_filter(wanted: Filter) -> Filter:

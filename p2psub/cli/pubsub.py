@@ -13,12 +13,12 @@ from typing import Annotated, Final, cast
 import msgspec
 import typer
 
+from p2psub.api.bids import bid_of, timeout_us_of
 from p2psub.api.errors import TooLarge
 from p2psub.api.problems import Problem, ProblemResponse
 from p2psub.api.schemas import (
     REQUEST_BYTES_MAX,
     AdvertiseRequest,
-    PublishRequest,
     StreamLine,
     SubscribeRequest,
     request_of,
@@ -52,12 +52,15 @@ def pub(
     guarantee: Annotated[
         Guarantee, typer.Option(help="at_most_once is faster and may lose.")
     ] = Guarantee.EFFECTIVELY_ONCE,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="How old it may be when it is handed over: 40s, 200ms, 2m.")
+    ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Publish an event, or a stream of events from stdin.
 
-    p2psub pub quotes/ACME price=12.5 open=true --body hello
+    p2psub pub quotes/ACME price=12.5 open=true --body hello --timeout 40s
 
     Each line of stdin is an object as in POST /v1/publish: {"topic": "t", "attributes": {"price": 12.5}}.
     """
@@ -70,26 +73,27 @@ def pub(
             if not is_sound:
                 raise typer.Exit(EXIT_REFUSED)
             return
-        request = _read_request(topic, assignments or [], body, body_file, retain, guarantee)
+        draft = Draft(topic, read_assignments(assignments or []), _read_body(body, body_file), retain, guarantee)
+        request = request_of(_checked(msgspec.structs.replace(draft, timeout_us=timeout_us_of(timeout))))
         with ControlClient(find_peer(data)) as client:
             outcome = client.publish(request)
         _print(msgspec.to_builtins(outcome) if as_json else outcome_text(outcome))
 
 
-def _read_request(
-    topic: str, assignments: list[str], body: str | None, file: Path | None, retain_s: float, guarantee: Guarantee
-) -> PublishRequest:
+def _checked(draft: Draft) -> Draft:
+    check_draft(draft)
+    return draft
+
+
+def _read_body(body: str | None, file: Path | None) -> bytes:
     if body is not None and file is not None:
         raise BadUsage("two bodies are given", "give --body or --body-file, not both")
-    content = b"" if body is None else body.encode(errors="surrogateescape")
-    if file is not None:
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise BadUsage(f"cannot read {file}: {error.strerror}", "name a file that is there") from error
-    draft = Draft(topic, read_assignments(assignments), content, retain_s, guarantee)
-    check_draft(draft)
-    return request_of(draft)
+    if file is None:
+        return b"" if body is None else body.encode(errors="surrogateescape")
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise BadUsage(f"cannot read {file}: {error.strerror}", "name a file that is there") from error
 
 
 def _publish_stdin(client: ControlClient, as_json: bool) -> bool:
@@ -133,6 +137,11 @@ def sub(
     order: Annotated[
         Order, typer.Option(help="publisher: each publisher's events on a topic in the order of publishing.")
     ] = Order.NONE,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="How old an event may be when it comes: 40s, 200ms, 2m.")
+    ] = None,
+    price: Annotated[float, typer.Option(help="What an event that comes in time is worth.")] = 1.0,
+    penalty: Annotated[float, typer.Option(help="What one costs that does not.")] = 0.0,
     count: Annotated[int | None, typer.Option(min=1, help="End after so many events (default: Ctrl-C).")] = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -143,13 +152,24 @@ def sub(
 
     p2psub sub "topic = 'quotes/ACME' AND price > :least" --param least=10
 
+    p2psub sub quotes/ACME --deadline 40s --price 1.5 --penalty 0.15
+
     A word without blanks, quotes, parentheses and < = > is a topic, anything else a filter.
 
     Events go to stdout; verdicts and gaps to stderr. With --json all of them go to stdout.
     """
     with explained(as_json):
         chosen = _chosen_filter(wanted, filter_)
-        request = SubscribeRequest(filter=chosen, params=_read_params(params), replay=replay, order=order)
+        bid_of(deadline, price, penalty)
+        request = SubscribeRequest(
+            filter=chosen,
+            params=_read_params(params),
+            replay=replay,
+            order=order,
+            deadline=deadline,
+            price=price,
+            penalty=penalty,
+        )
         _hold(request, data, count, as_json)
 
 

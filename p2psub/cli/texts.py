@@ -27,6 +27,8 @@ def event_text(event: EventItem) -> str:
         words.append(f"body={spell_text(event.body)}")
     if event.body_base64 is not None:
         words.append(f"body_base64={event.body_base64}")
+    if event.age_s is not None and event.remaining_s is not None:
+        words.append(f"({event.age_s:.3f} s old, {event.remaining_s:.3f} s left)")
     return " ".join(words)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from p2psub.api.bids import bid_of, timeout_us_of
 from p2psub.api.schemas import AdvertisedItem, AdvertiseRequest, SubscribeRequest, request_of
 from p2psub.api.tables import advertisement_rows
 from p2psub.api.validation import check_draft, check_rate
@@ -53,16 +54,42 @@ def command_named(name: str) -> Command:
 
 
 _SUBSCRIBE_FLAGS: Final = ("--replay", "--ordered")
+_SUBSCRIBE_OPTIONS: Final = ("--deadline", "--price", "--penalty")
+_PUBLISH_OPTIONS: Final = ("--timeout",)
 
 
 def _subscribe(session: ConsoleSession, rest: str) -> None:
-    flags, wanted = set[str](), rest
-    while (flag := wanted.partition(" ")[0]) in _SUBSCRIBE_FLAGS:
-        flags.add(flag)
-        wanted = wanted.removeprefix(flag).strip()
-    order = Order.PUBLISHER if "--ordered" in flags else Order.NONE
-    reader = session.hold(SubscribeRequest(filter=filter_of(wanted), replay="--replay" in flags, order=order))
+    said, wanted = _split_options(rest, _SUBSCRIBE_FLAGS, _SUBSCRIBE_OPTIONS)
+    order = Order.PUBLISHER if "--ordered" in said else Order.NONE
+    deadline, price, penalty = said.get("--deadline"), _number(said, "--price", 1.0), _number(said, "--penalty", 0.0)
+    bid_of(deadline, price, penalty)
+    request = SubscribeRequest(
+        filter=filter_of(wanted),
+        replay="--replay" in said,
+        order=order,
+        deadline=deadline,
+        price=price,
+        penalty=penalty,
+    )
+    reader = session.hold(request)
     session.show(f"[{reader.number}] {verdict_text(reader.verdict)}")
+
+
+def _split_options(text: str, flags: tuple[str, ...], options: tuple[str, ...]) -> tuple[dict[str, str], str]:
+    """The options that a text begins with, those of a value with it, and the rest."""
+    said: dict[str, str] = {}
+    while (name := text.partition(" ")[0]) in (*flags, *options):
+        text = text.removeprefix(name).strip()
+        value = text.partition(" ")[0] if name in options else ""
+        said[name], text = value, text.removeprefix(value).strip()
+    return said, text
+
+
+def _number(said: dict[str, str], name: str, default: float) -> float:
+    try:
+        return float(said.get(name, default))
+    except ValueError as error:
+        raise BadUsage(f"{said[name]!r} is not a valid {name[2:]}", f"give a number: {name} 1.5") from error
 
 
 def _unsubscribe(session: ConsoleSession, rest: str) -> None:
@@ -107,12 +134,14 @@ def _advertisements(session: ConsoleSession, _: str) -> None:
 
 
 def _publish(session: ConsoleSession, rest: str) -> None:
+    said, rest = _split_options(rest, (), _PUBLISH_OPTIONS)
     head, body = split_body(rest)
     words = split_words(head)
     if not words:
         raise BadUsage("a topic is missing", "write: publish quotes/ACME price=12.5")
     topic, *assignments = words
-    draft = Draft(topic, read_assignments(assignments), (body or "").encode())
+    timeout_us = timeout_us_of(said.get("--timeout"))
+    draft = Draft(topic, read_assignments(assignments), (body or "").encode(), timeout_us=timeout_us)
     check_draft(draft)
     outcome = session.client.publish(request_of(draft))
     session.remember(topic)
@@ -187,12 +216,13 @@ def _quit(session: ConsoleSession, _: str) -> None:
 
 COMMANDS: Final[dict[str, Command]] = {
     "subscribe": Command(
-        "[--replay] [--ordered] [TOPIC|FILTER]",
+        "[--replay] [--ordered] [--deadline SPAN] [--price P] [--penalty P] [TOPIC|FILTER]",
         "Subscribe; notifications appear as they arrive.",
         "subscribe topic = 'quotes/ACME' AND price > 10",
         _subscribe,
         "Without topic and filter, all events. With --replay also events that were retained before; "
-        "with --ordered each publisher's events on a topic in the order of publishing.",
+        "with --ordered each publisher's events on a topic in the order of publishing; "
+        "with --deadline 40s none that is older, and busy links carry first what has the higher price.",
     ),
     "unsubscribe": Command("NUMBER|all", "End a subscription.", "unsubscribe 1", _unsubscribe),
     "advertise": Command(
@@ -210,7 +240,7 @@ COMMANDS: Final[dict[str, Command]] = {
         _advertisements,
     ),
     "publish": Command(
-        "TOPIC [KEY=VALUE ...] [-- BODY]",
+        "[--timeout SPAN] TOPIC [KEY=VALUE ...] [-- BODY]",
         "Publish an event; says how many copies there are and how many it matched.",
         f"publish quotes/ACME price=12.5 note={spell_text('at noon')} tags={{red,7}} -- any text",
         _publish,

@@ -35,7 +35,7 @@ class ConsoleCompleter(Completer):
             case "publish":
                 return self._session.topics
             case "subscribe":
-                return ("topic = '", "--replay ", "--ordered ")
+                return ("topic = '", "--replay ", "--ordered ", "--deadline ", "--price ", "--penalty ")
             case "unsubscribe":
                 return (*map(str, self._session.readers), "all")
             case "withdraw":

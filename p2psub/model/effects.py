@@ -236,7 +236,7 @@ class Notify(msgspec.Struct, frozen=True, gc=False):
 
     subscription: SubscriptionId
     events: Sequence[Event]
-    born_us: Sequence[Micros] = ()
+    born_us: Sequence[Micros]
     """When they were published, by this node's clock."""
     limits_us: Sequence[int] = ()
     """Up to which age they may be handed over, 0 for any; not told if that is so of all."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import repeat
 
 import trio
 
+from p2psub.api.bids import Span, bid_of, timeout_us_of
 from p2psub.api.errors import AlreadyEnded, why_not_taken
 from p2psub.api.items import Gap, Notification
 from p2psub.api.status import PeerStatus
@@ -27,6 +29,7 @@ from p2psub.model.effects import (
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict
 from p2psub.runtime.advertisement_handle import AdvertisementHandle
+from p2psub.runtime.driver import steady_us
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.pulse import Pulse
 from p2psub.runtime.subscription_stream import SubscriptionStream
@@ -125,9 +128,14 @@ class Peer:
         body: bytes = b"",
         retain_s: float = 0.0,
         guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE,
+        timeout: Span | None = None,
     ) -> PublishOutcome:
-        """Publish one event; returns when the overlay is responsible for it, with its copies and matches."""
-        (outcome,) = await self.publish_many([Draft(topic, dict(attributes), body, retain_s, guarantee)])
+        """Publish one event; returns when the overlay is responsible for it, with its copies and matches.
+
+        Nobody is given it once it is older than its timeout: seconds, or text such as "40s".
+        """
+        draft = Draft(topic, dict(attributes), body, retain_s, guarantee, timeout_us_of(timeout))
+        (outcome,) = await self.publish_many([draft])
         if outcome.refused is not None:
             raise why_not_taken(topic, outcome.refused)
         return outcome
@@ -196,8 +204,14 @@ class Peer:
         replay: bool = False,
         window: int = 1024,
         order: str = Order.NONE,
+        deadline: Span | None = None,
+        price: float = 1.0,
+        penalty: float = 0.0,
     ) -> AsyncIterator[SubscriptionStream]:
         """Hold a subscription while the block runs; entered once the overlay has taken it.
+
+        It is given no event that is older than its deadline: seconds, or text such as "40s". Links that are busy carry
+        first what earns most: the price of what comes in time, less the penalty of what does not.
 
         With `order="publisher"` it gets each publisher's events on a topic in the order of publishing. An event that
         comes late all the same, after faults beyond what is promised, comes behind a `Gap` with reason `order`.
@@ -205,11 +219,11 @@ class Peer:
         self._check_open()
         check_window(window)
         check_replay(replay)
-        chosen = check_order(order)
+        chosen, bid = check_order(order), bid_of(deadline, price, penalty)
         parsed = check_filter(wanted) if isinstance(wanted, Filter) else parse_filter(wanted, params)
         number = self._next_number()
         subscription = self._asked[number] = SubscriptionStream(window, self._inbox.put_nowait)
-        self._inbox.put_nowait(SubscribeCommand(number, parsed, replay, window, chosen))
+        self._inbox.put_nowait(SubscribeCommand(number, parsed, replay, window, chosen, bid))
         try:
             await subscription.wait_accepted()
             yield subscription
@@ -279,18 +293,22 @@ class Peer:
         if subscription is None:
             return
         if isinstance(effect, Notify):
+            limits_us = effect.limits_us or repeat(0)
+            told = zip(effect.events, effect.born_us, limits_us, strict=False)
             # Copies: the node and the other subscriptions go on with the same events.
-            subscription.put_many([Notification(_copy_of_event(event)) for event in effect.events])
+            subscription.put_many(
+                [Notification(_copy_of_event(event), born, limit, steady_us) for event, born, limit in told]
+            )
         else:
             subscription.put(Gap(effect.count, effect.reason))
 
 
 def _copy_of_draft(draft: Draft) -> Draft:
     """The same, whatever becomes of the attributes that an application has in its hands."""
-    return Draft(draft.topic, dict(draft.attributes), draft.body, draft.retain_s, draft.guarantee)
+    return msgspec.structs.replace(draft, attributes=dict(draft.attributes))
 
 
 def _copy_of_event(event: Event) -> Event:
     if not event.attributes:
         return event
-    return Event(event.id, event.topic, dict(event.attributes), event.body, event.retain_us, event.guarantee)
+    return msgspec.structs.replace(event, attributes=dict(event.attributes))

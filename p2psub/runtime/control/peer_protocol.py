@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from p2psub.api.bids import Span
 from p2psub.api.items import Item
 from p2psub.api.status import PeerStatus
 from p2psub.model.content import Draft, Value
@@ -60,6 +61,9 @@ class PeerProtocol(Protocol):
         replay: bool = False,
         window: int = 1024,
         order: str = "none",
+        deadline: Span | None = None,
+        price: float = 1.0,
+        penalty: float = 0.0,
     ) -> AbstractAsyncContextManager[SubscriptionProtocol]:
         """Hold a subscription while the block runs; entered once there is a verdict."""
         ...

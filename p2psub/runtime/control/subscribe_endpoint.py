@@ -112,7 +112,14 @@ class _Items(Response):
         wanted = self._wanted
         try:
             async with self._peer.subscribe(
-                wanted.filter, params=self._params, replay=wanted.replay, window=wanted.window, order=wanted.order
+                wanted.filter,
+                params=self._params,
+                replay=wanted.replay,
+                window=wanted.window,
+                order=wanted.order,
+                deadline=wanted.deadline,
+                price=wanted.price,
+                penalty=wanted.penalty,
             ) as subscription:
                 stream = OpenStream(wanted.filter, subscription.verdict)
                 with self._streams.having(stream):

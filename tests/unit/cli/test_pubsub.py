@@ -289,3 +289,12 @@ def test_sub_that_is_ended_by_the_overlay_fails(peer: Served, ending: str) -> No
         _, err = process.communicate()
     assert process.returncode == EXIT_REFUSED
     assert ("was refused; ask for less" if ending == "refused" else "start it again") in err
+
+
+def test_deadline_price_penalty_and_timeout_are_said_in_words(peer: Served) -> None:
+    """As people say them; what no peer takes is bad input, before a peer is asked."""
+    assert run("pub", "t", "--timeout", "200ms", data=peer.data).exit_code == 0
+    assert peer.peer.published == [Draft("t", timeout_us=200_000)]
+    for words in (["pub", "t", "--timeout", "0s"], ["sub", "t", "--deadline", "soon"], ["sub", "t", "--price", "-1"]):
+        result = run(*words, data=peer.data)
+        assert result.exit_code == EXIT_BAD_INPUT, result.output

@@ -25,7 +25,13 @@ def offered(session: ConsoleSession, text: str) -> list[str]:
         ("publish ", ["publish news", "publish weather/today"]),
         ("publish we", ["publish weather/today"]),
         ("publish news n=", []),
-        ("subscribe ", ["subscribe --ordered ", "subscribe --replay ", "subscribe topic = '"]),
+        (
+            "subscribe ",
+            [
+                f"subscribe {word}"
+                for word in ("--deadline ", "--ordered ", "--penalty ", "--price ", "--replay ", "topic = '")
+            ],
+        ),
         ("subscribe price > 1 AND topic = 'w", ["subscribe price > 1 AND topic = 'weather/today"]),
         ("unsubscribe ", ["unsubscribe 1", "unsubscribe all"]),
         ("watch o", ["watch off", "watch on"]),

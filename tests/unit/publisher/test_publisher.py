@@ -190,3 +190,15 @@ def test_nothing_leaves_before_the_end_of_the_step() -> None:
     publisher.core.flush()
     publisher.core.flush()
     assert sent(publisher.step) == [sent_event(OWNER, 1, 2)]
+
+
+def test_parcel_is_cut_where_the_timeout_changes() -> None:
+    """One word then says it of all; the events of a topic stay in the order of publishing."""
+    publisher = PublishingPeer(owner=OWNER)
+    drafts = [Draft("t", body=bytes([n]), timeout_us=timeout_us) for n, timeout_us in enumerate((0, 0, 5, 5, 0))]
+    publisher.core.publish(PublishCommand(1, drafts))
+    publisher.core.flush()
+    parcels = [message.parcel for _, message in sent_of(publisher.step, Publish)]
+    assert [(parcel.timeout_us, len(parcel.events)) for parcel in parcels] == [(0, 2), (5, 2), (0, 1)]
+    assert [event.body[0] for parcel in parcels for event in parcel.events] == [0, 1, 2, 3, 4]
+    assert [event.id.sequence for parcel in parcels for event in parcel.events] == [1, 2, 3, 4, 5]

@@ -155,7 +155,7 @@ async def test_effects_are_performed_in_order(nursery: trio.Nursery) -> None:
         Persist(1, []),
         ReadPacks(1, [1]),
         Transmit(node_at(2), [Ping()], STAMP),
-        Notify(SUBSCRIPTION, [event_of("t")]),
+        Notify(SUBSCRIPTION, [event_of("t")], [Micros(0)]),
         NotifyGap(SUBSCRIPTION, 3, Reason.CHANNEL_FULL),
         Reply(1, SubscribeVerdict(SUBSCRIPTION, VerdictStatus.STABLE)),
         PublishReply([(2, PublishOutcome(event_of("t").id, 3, 0))]),

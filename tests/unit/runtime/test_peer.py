@@ -36,10 +36,12 @@ from p2psub.model.effects import (
     WithdrawCommand,
 )
 from p2psub.model.ids import EventId, SubscriptionId
+from p2psub.model.instants import Micros
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import REFUSALS, Reason
 from p2psub.runtime import peer as peer_module
 from p2psub.runtime.advertisement_handle import AdvertisementHandle
+from p2psub.runtime.driver import steady_us
 from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.pulse import Pulse
@@ -49,6 +51,11 @@ from tests.unit.runtime.control.fakes import STATUS, UNREADY
 
 ID = SubscriptionId(node_at(1), 1, 1)
 OTHER_ID = SubscriptionId(node_at(1), 1, 2)
+
+
+def note(topic: str) -> Notification:
+    """An event on this topic, as it is handed over at the instant of its publishing."""
+    return Notification(event_of(topic), Micros(0), 0, steady_us)
 
 
 def outcome(number: int) -> PublishOutcome:
@@ -310,9 +317,9 @@ async def test_a_subscription_is_entered_with_its_verdict(nursery: trio.Nursery)
     (subscription,) = entered
     assert node.peer.subscriptions == (subscription,)
     assert (subscription.id, subscription.verdict.status) == (ID, VerdictStatus.ACCEPTED)
-    node.peer.notified(Notify(ID, [event_of("t")]))
+    node.peer.notified(Notify(ID, [event_of("t")], [Micros(0)]))
     node.peer.notified(NotifyGap(ID, 2, Reason.SPOOL_FULL))
-    assert await subscription.take_all() == [Notification(event_of("t")), Gap(2, Reason.SPOOL_FULL)]
+    assert await subscription.take_all() == [note("t"), Gap(2, Reason.SPOOL_FULL)]
     leave.set()
     assert await node.asked() == [ConsumedCommand(ID, 1), UnsubscribeCommand(2, ID)]
     assert not node.peer.subscriptions
@@ -375,11 +382,11 @@ async def test_items_of_two_subscriptions_are_kept_apart(nursery: trio.Nursery) 
     first, second = await node.asked()
     node.judge(second, VerdictStatus.STABLE, OTHER_ID)
     node.judge(first, VerdictStatus.STABLE)
-    node.peer.notified(Notify(OTHER_ID, [event_of("other")]))
-    node.peer.notified(Notify(ID, [event_of("one")]))
+    node.peer.notified(Notify(OTHER_ID, [event_of("other")], [Micros(0)]))
+    node.peer.notified(Notify(ID, [event_of("one")], [Micros(0)]))
     await trio.testing.wait_all_tasks_blocked()
-    assert await entered[ID].take() == Notification(event_of("one"))
-    assert await entered[OTHER_ID].take() == Notification(event_of("other"))
+    assert await entered[ID].take() == note("one")
+    assert await entered[OTHER_ID].take() == note("other")
     nursery.cancel_scope.cancel()
 
 
@@ -429,7 +436,7 @@ async def test_what_comes_for_an_ended_subscription_is_dropped(nursery: trio.Nur
     (command,) = await node.asked()
     node.judge(command, VerdictStatus.STABLE)
     assert await node.asked() == [UnsubscribeCommand(2, ID)]
-    node.peer.notified(Notify(ID, [event_of("t")]))
+    node.peer.notified(Notify(ID, [event_of("t")], [Micros(0)]))
     node.peer.notified(NotifyGap(ID, 1, Reason.SPOOL_FULL))
     node.peer.replied(Reply(2, SubscribeVerdict(ID, VerdictStatus.STABLE)))
     assert await node.asked() == []

@@ -10,10 +10,12 @@ from contextlib import asynccontextmanager
 import msgspec
 import trio
 
+from p2psub.api.bids import Span, bid_of
 from p2psub.api.errors import NotAuthorized
 from p2psub.api.items import Item, Notification
 from p2psub.api.status import LinkStatus, PeerStatus
 from p2psub.matching.faults import FilterError
+from p2psub.model.bids import NO_BID
 from p2psub.model.content import (
     Advertisement,
     DeclarationState,
@@ -116,6 +118,7 @@ class FakeSubscription:
         self.wanted = wanted
         self.params = dict(params)
         self.replay = replay
+        self.bid = NO_BID
         self.ended = trio.Event()
         self.taken = 0
         self._items: deque[Item | Exception] = deque()
@@ -207,10 +210,11 @@ class FakePeer:
                 return PublishOutcome(EventId(NODE.id, NODE.incarnation, 0), refused=reason)
         self.published.append(draft)
         name = EventId(NODE.id, NODE.incarnation, len(self.published))
-        event = Event(name, draft.topic, draft.attributes, draft.body, int(draft.retain_s * 1e6), draft.guarantee)
+        retain_us = int(draft.retain_s * 1e6)
+        event = Event(name, draft.topic, draft.attributes, draft.body, retain_us, draft.guarantee, draft.timeout_us)
         matched = [sub for sub in self.subscriptions if not sub.ended.is_set() and sub.topic in {None, draft.topic}]
         for subscription in matched:
-            subscription.put(Notification(event))
+            subscription.put(Notification(event, limit_us=draft.timeout_us))
         is_promised = draft.guarantee is Guarantee.EFFECTIVELY_ONCE
         return PublishOutcome(name, 3, len(matched)) if is_promised else PublishOutcome(name)
 
@@ -224,6 +228,9 @@ class FakePeer:
         replay: bool = False,
         window: int = 1024,
         order: str = "none",
+        deadline: Span | None = None,
+        price: float = 1.0,
+        penalty: float = 0.0,
     ) -> AsyncIterator[FakeSubscription]:
         if wanted.endswith(">"):
             raise FilterError(wanted, len(wanted), "a value is missing", "write one, such as price > 10")
@@ -231,6 +238,7 @@ class FakePeer:
             raise NotAuthorized("no right to subscribe to secrets", "ask for a token with the right to it")
         name = SubscriptionId(NODE.id, NODE.incarnation, len(self.subscriptions) + 1)
         subscription = FakeSubscription(name, wanted, params or {}, replay)
+        subscription.bid = bid_of(deadline, price, penalty)
         self.subscriptions.append(subscription)
         self.subscribed.unpark_all()
         try:

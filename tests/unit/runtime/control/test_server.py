@@ -7,6 +7,7 @@ import stat
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from p2psub.api.errors import NotReady
 from p2psub.api.items import Gap, Notification
 from p2psub.api.schemas import NDJSON, REQUEST_BYTES_MAX
 from p2psub.errors import ConfigError
+from p2psub.model.bids import Bid
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
@@ -89,6 +91,22 @@ async def subscribed(client: httpx.AsyncClient, **ask: Any) -> AsyncIterator[Lin
         yield lines
 
 
+async def test_bids_and_timeouts_are_spans_and_decimals(tmp_path: Path) -> None:
+    """In requests; a notification tells its age and what is left. A bid that no peer takes is a bad request."""
+    peer, bid = FakePeer(), {"deadline": "40s", "price": 1.5, "penalty": 0.15}
+    async with serving(peer, tmp_path) as client, subscribed(client, **bid) as lines:
+        await lines.next()
+        assert peer.subscriptions[0].bid == Bid(40_000_000, 1_500_000, 150_000)
+        await client.post("/v1/publish", json={"topic": "quotes", "timeout": "2m"})
+        event = (await lines.next())["event"]
+        assert (event["age_s"], event["remaining_s"]) == (0.0, 120.0)
+        for path, ask in (
+            ("publish", {"topic": "t", "timeout": 0}),
+            ("subscriptions", {"filter": "", "deadline": "1d"}),
+        ):
+            assert (await client.post(f"/v1/{path}", json=ask)).status_code == HTTPStatus.BAD_REQUEST
+
+
 async def test_a_stream_tells_verdicts_events_and_gaps(tmp_path: Path) -> None:
     """First the verdict, then what comes, each as soon as it comes."""
     peer = FakePeer()
@@ -109,6 +127,7 @@ async def test_a_stream_tells_verdicts_events_and_gaps(tmp_path: Path) -> None:
                 "body_base64": "/w==",
                 "retain_s": 0.0,
                 "guarantee": "effectively_once",
+                "age_s": 0.0,
             }
         }
         subscription.put(Gap(7, Reason.SPOOL_FULL))
