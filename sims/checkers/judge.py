@@ -13,6 +13,7 @@ from sims.checkers import (
     copies,
     deliveries,
     full_disks,
+    lateness,
     obligations,
     order,
     owners,
@@ -47,6 +48,10 @@ class Judgement:
     """Events that an ordered subscription got after another of the same publisher and topic."""
     order_gaps: int
     """Events that an ordered subscription was told to come late."""
+    expired: int
+    """Pairs that ended so without having been handed over."""
+    late: int
+    """Hand-overs after deadline or timeout."""
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -75,6 +80,8 @@ def judge(evidence: Evidence) -> Judgement:
         beyond_horizon=_beyond_horizon(evidence),
         ordered_pairs=order.ordered_pairs(evidence),
         order_gaps=order.order_gaps(evidence),
+        expired=lateness.expired_pairs(owed),
+        late=sum(1 for _ in lateness.check_nothing_is_late(evidence)),
     )
 
 
@@ -98,6 +105,8 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from deliveries.check_not_invented(evidence)
     yield from deliveries.check_unaltered(evidence)
     yield from order.check_order(evidence)
+    yield from lateness.check_expired_is_true(evidence)
+    yield from lateness.check_nothing_is_late(evidence)
     yield from full_disks.check_full_disks(evidence)
     yield from full_disks.check_refusals(evidence)
     yield from copies.check_stated_copies(evidence)

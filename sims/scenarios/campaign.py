@@ -96,6 +96,8 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
         "beyond_horizon": sum(judgement.beyond_horizon for judgement in judged),
         "ordered_pairs": sum(judgement.ordered_pairs for judgement in judged),
         "order_gaps": sum(judgement.order_gaps for judgement in judged),
+        "expired": sum(judgement.expired for judgement in judged),
+        "late": sum(judgement.late for judgement in judged),
         "node_seconds_per_cpu_second": round(node_seconds / cpu_seconds, 1) if cpu_seconds else 0.0,
         "digest": _digest_of([report.digest for report in done]),
     }

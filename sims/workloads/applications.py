@@ -6,10 +6,12 @@ their peer and are made anew elsewhere, so about as many as asked for stand at a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from p2psub.model.bids import NO_BID, PRICE_ONE, Bid
 from p2psub.model.content import Draft, Guarantee, Order
 from p2psub.model.effects import (
     AdvertiseCommand,
@@ -61,6 +63,8 @@ class Applications:
         self._world = world
         self._load = load
         self._rng = Random(f"{seed}/load")
+        self._bids_rng = Random(f"{seed}/bids")
+        """Its own, so that the rest of the load is the same with and without bids."""
         self._numbers = 0
         self._match_index: dict[int, Interest] = {}
         self._by_id: dict[SubscriptionId, Interest] = {}
@@ -118,7 +122,19 @@ class Applications:
             rng.randbytes(rng.randint(0, 64)),
             load.retain_us / SECOND_US if rng.random() < load.retained_share else 0.0,
             Guarantee.AT_MOST_ONCE if at_most_once else Guarantee.EFFECTIVELY_ONCE,
+            self._limit_us() if self._bids_rng.random() < load.timed_share else 0,
         )
+
+    def _limit_us(self) -> int:
+        low, high = math.log(self._load.limit_ms_min), math.log(self._load.limit_ms_max)
+        return int(math.exp(self._bids_rng.uniform(low, high)) * 1000)
+
+    def _bid(self) -> Bid:
+        rng = self._bids_rng
+        if rng.random() >= self._load.priced_share:
+            return NO_BID
+        deadline_us = self._limit_us() if rng.random() < 0.9 else 0
+        return Bid(deadline_us, rng.randint(1, 3) * PRICE_ONE, rng.randint(0, 2) * PRICE_ONE // 10)
 
     def _subscribe(self) -> None:
         rng, load, peers = self._rng, self._load, self.peers()
@@ -132,7 +148,7 @@ class Applications:
         window = SMALL_WINDOW if slow else 1 << 30
         order = Order.PUBLISHER if rng.random() < load.ordered_share else Order.NONE
         self._match_index[number] = Interest(host, host.incarnation, slow=slow)
-        self._world.command(host, SubscribeCommand(number, wanted, replay, window, order))
+        self._world.command(host, SubscribeCommand(number, wanted, replay, window, order, self._bid()))
 
     def _churn(self) -> None:
         for number in [number for number, interest in self._match_index.items() if not interest.is_alive]:

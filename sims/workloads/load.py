@@ -27,6 +27,14 @@ class Load:
     advertised_per_second: float = 0.0
     """Advertise and withdraw together."""
 
+    priced_share: float = 0.0
+    """Of the subscriptions: those that bid; nearly all of them name a deadline."""
+    timed_share: float = 0.0
+    """Of what applications publish: events with a timeout."""
+    limit_ms_min: int = 300
+    limit_ms_max: int = 20_000
+    """Between which deadlines and timeouts lie, short ones as often as long ones."""
+
     @property
     def calls_per_second(self) -> float:
         """How often an application publishes, so that all bursts and single events come to the asked rate."""

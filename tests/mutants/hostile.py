@@ -12,6 +12,17 @@ from sims.workloads.load import Load
 _LOAD = Load(subscriptions=24, events_per_second=10.0)
 _CHURN = Load(subscriptions=24, events_per_second=10.0, churn_per_second=6.0)
 
+TIME_RUNS_OUT = Scenario(
+    clusters=2,
+    members=5,
+    seconds=120.0,
+    quiet_seconds=62.0,
+    faults=("crash", "loss"),
+    schedules=("owner_after_acknowledgement",),
+    load=replace(_LOAD, priced_share=1.0, timed_share=0.3, slow_share=0.4),
+)
+"""Channels are slow, messages are lost and owners fall, while all that is published has little time."""
+
 OWNERS_FALL = Scenario(
     clusters=2,
     members=5,

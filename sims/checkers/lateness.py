@@ -1,0 +1,91 @@
+"""S18, time: what ended as expired was late, and nothing late is handed over.
+
+By the true times of the run, which no node knows. Nodes go by ages, which steady clocks of their own advance, and which
+leave out the time on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from p2psub.model.content import Event, Subscription
+from p2psub.model.ids import EventId, SubscriptionId
+from p2psub.model.outcomes import Outcome
+from p2psub.model.records import Kind, Record
+from sims.checkers.evidence import Evidence, Finding
+from sims.checkers.obligations import Obligations
+from sims.engine.world import DRIFT_PPM_MAX
+
+_WIRE_US: Final = 1_000_000
+"""What no age counts: a message on the wire takes up to 70 ms, or 200 more if it strays, and an event takes several."""
+
+
+def _drifted_us(evidence: Evidence, at_us: int) -> int:
+    """How wrong an age may be by now where clocks drift: a restart takes what its wall clock is off for time down."""
+    return 2 * at_us * DRIFT_PPM_MAX // 1_000_000 if "drift" in evidence.fault_kinds else 0
+
+
+class _Pairs:
+    """When events were published, and how old they may be for whom."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._published: dict[EventId, tuple[int, Event]] = {}
+        for at_us, record in evidence.of(Kind.PUBLISH):
+            if record.published is not None:
+                self._published[record.published.id] = (at_us, record.published)
+        asked = [record.subscribed for _, record in evidence.of(Kind.SUBSCRIBE) if record.subscribed is not None]
+        self._asked: dict[SubscriptionId, Subscription] = {subscription.id: subscription for subscription in asked}
+
+    def of(self, record: Record) -> tuple[int, int, int] | None:
+        """When the event of a record was published, the age up to which the pair is in time, and if it is replayed."""
+        published = None if record.event is None else self._published.get(record.event)
+        asked = None if record.subscription is None else self._asked.get(record.subscription)
+        if published is None or asked is None:
+            return None
+        at_us, event = published
+        # What is replayed has no deadline, and only what is retained is replayed.
+        may_be_replayed = asked.replay and event.retain_us > 0
+        limit_us = _earlier(event.timeout_us, asked.bid.deadline_us)
+        return at_us, limit_us, event.timeout_us if may_be_replayed else limit_us
+
+
+def _earlier(one_us: int, other_us: int) -> int:
+    """Of two limits, of which 0 is none."""
+    return min([limit for limit in (one_us, other_us) if limit], default=0)
+
+
+def check_expired_is_true(evidence: Evidence) -> Iterator[Finding]:
+    """S18: a pair expires by the subscription's deadline or the event's timeout alone, and not before its time."""
+    pairs = _Pairs(evidence)
+    for at_us, record in evidence.of(Kind.OUTCOME):
+        pair = pairs.of(record) if record.outcome is Outcome.EXPIRED else None
+        if pair is None:
+            continue
+        published_us, limit_us, _ = pair
+        age_us = at_us - published_us
+        if not limit_us:
+            yield Finding("S18", "expired, though neither deadline nor timeout was set", record, at_us)
+        elif age_us + _drifted_us(evidence, at_us) < limit_us:
+            text = f"expired at {age_us / 1e6:.3f} s, though it had {limit_us / 1e6:.3f} s"
+            yield Finding("S18", text, record, at_us)
+
+
+def check_nothing_is_late(evidence: Evidence) -> Iterator[Finding]:
+    """S18: an event is handed over before deadline and timeout have passed. A process that stood still cannot know."""
+    pairs = _Pairs(evidence)
+    for at_us, record in evidence.of(Kind.DELIVER):
+        pair = pairs.of(record)
+        if pair is None:
+            continue
+        published_us, _, limit_us = pair
+        stood_still = any(pause.at_us < at_us and pause.until_us > published_us for pause in evidence.faults.pauses)
+        too_old_us = limit_us + _WIRE_US + _drifted_us(evidence, at_us)
+        if limit_us and at_us - published_us > too_old_us and not stood_still:
+            yield Finding("S18", f"handed over, though it may be {limit_us / 1e6:.3f} s old at most", record, at_us)
+
+
+def expired_pairs(obligations: Obligations) -> int:
+    """How many pairs ended so without having been handed over."""
+    ended = obligations.ended.items()
+    return sum(outcome is Outcome.EXPIRED and pair not in obligations.delivered for pair, outcome in ended)

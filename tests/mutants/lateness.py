@@ -1,0 +1,33 @@
+"""Mutants of time: what is late, and what is done about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2psub.model.ids import SubscriptionId
+from p2psub.model.instants import Micros
+from p2psub.owner.held_parcel import HeldParcel
+from p2psub.subscriber import subscriber as subscriber_module
+from p2psub.super_node import routing as routing_module
+from tests.mutants.hostile import TIME_RUNS_OUT
+from tests.mutants.mutant import mutant
+
+
+@mutant("S18", on=TIME_RUNS_OUT)
+def expires_early(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a pair expires when it is older than its limit. Here its owner calls it expired at half of it."""
+    is_late_for = HeldParcel.is_late_for
+
+    def hasty(self: HeldParcel, subscription: SubscriptionId, now: Micros) -> bool:
+        return is_late_for(self, subscription, Micros(now + self.age_us(now)))
+
+    patch.setattr(HeldParcel, "is_late_for", hasty)
+
+
+@mutant("S18", on=TIME_RUNS_OUT)
+def hands_over_late(patch: pytest.MonkeyPatch) -> None:
+    """Rule: no owner, super-node or subscriber hands over what is late. Here none of them looks at the time."""
+    patch.setattr(HeldParcel, "is_late_for", lambda self, subscription, now: False)
+    patch.setattr(HeldParcel, "late", lambda self, now: [])
+    patch.setattr(routing_module, "is_late", lambda age_us, timeout_us, deadline_us: False)
+    patch.setattr(subscriber_module, "limit_us", lambda timeout_us, deadline_us: 0)
