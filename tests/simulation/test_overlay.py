@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from p2psub.errors import ConfigError
+from p2psub.model.instants import SECOND_US
+from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
+from sims.engine import world
 from sims.engine.trace import each_happening
 from sims.scenarios.run import SeedReport, run
 from sims.scenarios.scenario import Scenario, read_scenario
@@ -59,12 +63,30 @@ def test_same_seed_same_digest_of_real_nodes_under_other_hash_seeds() -> None:
     assert len(digests) == 1
 
 
+def expiries(report: SeedReport) -> list[tuple[int, object, object]]:
+    """What expired for which subscription, and when in true time."""
+    records = [(at_us, record) for at_us, record in report.entries if record.outcome is Outcome.EXPIRED]
+    return [(at_us, record.event, record.subscription) for at_us, record in records]
+
+
 def test_clock_offsets_change_no_delivery() -> None:
     """S14: the same seed under other clocks delivers the same events to the same subscriptions at the same time."""
     one, other = (run(SMALL, 2, clock_seed=clock_seed, keep_entries=True) for clock_seed in (1, 2))
     assert deliveries(one)
     assert deliveries(one) == deliveries(other)
     assert one.digest != other.digest, "the stamps do differ"
+
+
+def test_clock_offsets_change_no_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S14 with deadlines: the same pairs expire at the same time, though wall clocks are off by up to an hour."""
+    monkeypatch.setattr(world, "SKEW_US_MAX", 3600 * SECOND_US)
+    load = replace(SMALL.load, priced_share=1.0, timed_share=0.3, limit_ms_min=20, limit_ms_max=5_000)
+    priced = replace(SMALL, faults=("crash", "loss"), load=load)
+    one, other = (run(priced, 2, clock_seed=clock_seed, keep_entries=True) for clock_seed in (1, 2))
+    assert one.judgement.expired > 0
+    assert expiries(one) == expiries(other)
+    assert deliveries(one) == deliveries(other)
+    assert (one.findings, one.digest != other.digest) == ([], True)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "sims/scenarios/files").glob("*.toml")), ids=lambda path: path.stem)
