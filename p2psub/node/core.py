@@ -145,8 +145,8 @@ class NodeCore:
             pubsub.WindowUpdate: owner.on_window_update,
             pubsub.ParcelToOwner: owner.parcels.on_parcel_to_owner,
             pubsub.ParcelToShard: owner.parcels.on_parcel_to_shard,
-            pubsub.ShardRequest: owner.shards.on_shard_request,
-            pubsub.ShardEmpty: owner.shards.on_shard_empty,
+            cluster.ShardRequest: owner.shards.on_shard_request,
+            cluster.ShardEmpty: owner.shards.on_shard_empty,
             DenyOffer: cores.denials.on_offer,
             DenyResponse: cores.denials.on_deny_response,
         }

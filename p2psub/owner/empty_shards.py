@@ -11,7 +11,7 @@ from typing import Final
 from p2psub.config import PubSubConfig
 from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import ShardEmpty, ShardRequest
+from p2psub.model.messages.cluster import ShardEmpty, ShardRequest
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from p2psub.admission.declarations import Declarations, Declared
+from p2psub.admission.declarations import Declarations
 from p2psub.config import PubSubConfig
 from p2psub.model.bids import limit_us
 from p2psub.model.content import DeclarationState, Guarantee, Order, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
-from p2psub.model.ids import Contact, NodeId, Process, SubscriptionId
+from p2psub.model.ids import Contact, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, StreamAck, Verdict, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
@@ -26,6 +26,7 @@ from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.subscriber.checked_parcel import CheckedParcel, Hashed
+from p2psub.subscriber.held_subscription import HeldSubscription
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
 
@@ -39,43 +40,6 @@ _EARLY_IN_ALL_MAX: Final = 1024
 """The same of all streams of a subscription: a liar may begin any number of them."""
 _ROOM_SHARE: Final = 4
 """A channel with less room than this part of its window counts as full: a few events at a time are work for nothing."""
-
-
-_HeldBack = tuple[Hashed, Micros, int]
-"""An event, when it was published, by our clock, and up to which age it may be handed over."""
-
-
-@dataclass(slots=True)
-class _Wanted:
-    """One subscription of this process."""
-
-    declared: Declared
-    command: int
-    window: int
-    """What its channel takes at present."""
-    room_min: int
-    """With less room it counts as full."""
-    order: PublisherOrder | None
-    held_back: list[_HeldBack] = field(default_factory=list)
-    """Arrived before the verdict."""
-    is_pressed: bool = False
-    """Whether something that may become late waits at its owner for the verdict: it cannot be held back here."""
-    inflows: dict[tuple[NodeId, int], Inflow] = field(default_factory=dict)
-    """The streams by which it gets events, by their owners' processes."""
-    gap: int = 0
-    missed: dict[tuple[NodeId, int], int] = field(default_factory=dict)
-    """Per process of an owner: how many events its spool dropped, as told so far."""
-
-    @property
-    def early(self) -> int:
-        """How many deliveries wait for earlier ones of their streams."""
-        return sum(len(inflow.early) for inflow in self.inflows.values())
-
-    @property
-    def room(self) -> int:
-        """How many more events are taken; 0 if they are too few to be worth a message, or must await the verdict."""
-        room = 0 if self.is_pressed else self.window - len(self.held_back)
-        return room if room >= self.room_min else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +83,7 @@ class Subscriber:
         self._declarations = declarations
         self._sealer = sealer
         self._sampler = sampler
-        self._wanted: dict[SubscriptionId, _Wanted] = {}
+        self._wanted: dict[SubscriptionId, HeldSubscription] = {}
         self._given: Remembered[SubscriptionId] = Remembered(config.remembered_us)
         self._windows = ReplayWindows(step)
         self._serial = 0
@@ -139,7 +103,7 @@ class Subscriber:
         declared = self._declarations.declare(record)
         guard = PublisherOrder(self._config.remembered_us) if order is Order.PUBLISHER else None
         room_min = max(1, command.window // _ROOM_SHARE)
-        self._wanted[id_] = _Wanted(declared, command.number, command.window, room_min, guard)
+        self._wanted[id_] = HeldSubscription(declared, command.number, command.window, room_min, guard)
 
     def unsubscribe(self, command: UnsubscribeCommand) -> None:
         wanted = self._wanted.get(command.subscription)
@@ -163,7 +127,7 @@ class Subscriber:
         self._step.effects.append(Reply(wanted.command, result))
         self._release(wanted)
 
-    def _release(self, wanted: _Wanted) -> None:
+    def _release(self, wanted: HeldSubscription) -> None:
         if wanted.declared.status in (VerdictStatus.STABLE, VerdictStatus.ACCEPTED):
             if wanted.declared.has_lapsed and wanted.declared.is_active:
                 wanted.declared.has_lapsed = False
@@ -203,7 +167,8 @@ class Subscriber:
                 named[want.subscription] = known | places
                 wants.append((want, places))
         if parcel.guarantee is Guarantee.AT_MOST_ONCE:
-            self._take_once(peer, checked, named, {want.subscription: want.deadline_us for want in deliver.wants})
+            deadlines_us = {want.subscription: want.deadline_us for want in deliver.wants}
+            self._take_once(peer, checked, {id_: (places, deadlines_us[id_]) for id_, places in named.items()})
             return
         is_old = deliver.age_us > self._config.too_old_us
         answer = _Answer(peer, parcel.id, deliver.owner)
@@ -244,7 +209,7 @@ class Subscriber:
         self._release_early(wanted, inflow)
         answer.acks.append(self._ack(wanted, inflow))
 
-    def _inflow(self, wanted: _Wanted, owner: Process) -> Inflow:
+    def _inflow(self, wanted: HeldSubscription, owner: Process) -> Inflow:
         name = (owner.contact.id, owner.incarnation)
         # Last in the order of use, so the first is the one that was silent for longest.
         inflow = wanted.inflows.pop(name, None) or Inflow(owner, self._step.tick)
@@ -257,7 +222,7 @@ class Subscriber:
     def _take_number(
         self,
         answer: _Answer,
-        wanted: _Wanted,
+        wanted: HeldSubscription,
         inflow: Inflow,
         number: int,
         checked: CheckedParcel,
@@ -270,7 +235,7 @@ class Subscriber:
             inflow.take(number)
         answer.add(id_, ended)
 
-    def _release_early(self, wanted: _Wanted, inflow: Inflow) -> None:
+    def _release_early(self, wanted: HeldSubscription, inflow: Inflow) -> None:
         """What came too early has its turn; its senders are answered as if it came now."""
         while (number := inflow.next_early) is not None:
             peer, checked, places, deadline_us = inflow.early.pop(number)
@@ -279,7 +244,7 @@ class Subscriber:
             answer.acks.append(self._ack(wanted, inflow))
             self._step.send(peer, answer.as_message())
 
-    def _ack(self, wanted: _Wanted, inflow: Inflow, share: int = 1) -> StreamAck:
+    def _ack(self, wanted: HeldSubscription, inflow: Inflow, share: int = 1) -> StreamAck:
         room = wanted.room // share
         inflow.is_stopped = not room
         self._serial += 1
@@ -339,22 +304,16 @@ class Subscriber:
         for event, run in event_runs(checked.first, places):
             self._step.record(Kind.DROP, event=event, run=run, subscription=id_, reason=reason)
 
-    def _take_once(
-        self,
-        peer: Contact,
-        checked: CheckedParcel,
-        wants: dict[SubscriptionId, int],
-        deadlines_us: dict[SubscriptionId, int],
-    ) -> None:
+    def _take_once(self, peer: Contact, checked: CheckedParcel, wants: dict[SubscriptionId, tuple[int, int]]) -> None:
         """Events that promise nothing: as many as there is room for; the sender does not hear what became of them."""
-        for id_, places in wants.items():
+        for id_, (places, deadline_us) in wants.items():
             if not self._windows.is_new(checked.parcel, peer, id_):
                 continue
             wanted, count = self._wanted.get(id_), places.bit_count()
             if wanted is None or not wanted.declared.is_active:
                 self._step.record(Kind.DROP, subscription=id_, reason=Reason.UNSUBSCRIBED, count=count)
                 continue
-            limit = limit_us(checked.parcel.timeout_us, deadlines_us[id_])
+            limit = limit_us(checked.parcel.timeout_us, deadline_us)
             if 0 < limit < self._step.now - checked.born_us:
                 self._drop_late(id_, count)
                 continue
@@ -369,7 +328,7 @@ class Subscriber:
     def _drop_late(self, id_: SubscriptionId, count: int) -> None:
         self._step.record(Kind.DROP, subscription=id_, reason=Reason.EXPIRED, count=count)
 
-    def _accept(self, wanted: _Wanted, checked: CheckedParcel, places: int, limit: int) -> None:
+    def _accept(self, wanted: HeldSubscription, checked: CheckedParcel, places: int, limit: int) -> None:
         events, born_us = checked.events_at(places), checked.born_us
         if wanted.declared.status is None:
             wanted.held_back += [(event, born_us, limit) for event in events]
@@ -378,7 +337,7 @@ class Subscriber:
             self._hand_over(wanted, events, [born_us] * count, [limit] * count if limit else ())
 
     def _hand_over(
-        self, wanted: _Wanted, hashed: list[Hashed], born_us: Sequence[Micros], limits_us: Sequence[int]
+        self, wanted: HeldSubscription, hashed: list[Hashed], born_us: Sequence[Micros], limits_us: Sequence[int]
     ) -> None:
         id_ = wanted.declared.record.id
         self._tell_gap(wanted)
@@ -393,7 +352,7 @@ class Subscriber:
             self._step.record(Kind.DELIVER, event=traced[first][0].id, run=run, subscription=id_, digest=digest)
         self._step.effects.append(Notify(id_, events, born_us, limits_us))
 
-    def _tell_gap(self, wanted: _Wanted) -> None:
+    def _tell_gap(self, wanted: HeldSubscription) -> None:
         if wanted.gap:
             self._notify_gap(wanted.declared.record.id, wanted.gap, Reason.CHANNEL_FULL)
             wanted.gap = 0
@@ -410,7 +369,7 @@ class Subscriber:
             self._tell_gap(wanted)
             self._open_windows(wanted)
 
-    def _open_windows(self, wanted: _Wanted) -> None:
+    def _open_windows(self, wanted: HeldSubscription) -> None:
         """Owners that were told of a full channel share the room there is now."""
         stopped = [inflow for inflow in wanted.inflows.values() if inflow.is_stopped]
         share = max(1, min(len(stopped), wanted.room))

@@ -16,9 +16,10 @@ from p2psub.owner.intake import Intake
 from p2psub.owner.owed_log import OwedLog
 from p2psub.owner.owner import Owner
 from p2psub.publisher.publisher import Publisher, _Waiting
+from p2psub.subscriber.held_subscription import HeldSubscription
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
-from p2psub.subscriber.subscriber import Subscriber, _Wanted
+from p2psub.subscriber.subscriber import Subscriber
 from tests.mutants.hostile import (
     KEYS_MOVE_IN_ORDER,
     LIGHTS_OUT,
@@ -44,7 +45,7 @@ def numbers_begin_again_in_a_new_process(patch: pytest.MonkeyPatch) -> None:
     """Rule: a stream belongs to one process of its owner. Here the numbers of a new process are those of the old."""
     inflow = Subscriber._inflow
 
-    def of_node(self: Subscriber, wanted: _Wanted, owner: Process) -> Inflow:
+    def of_node(self: Subscriber, wanted: HeldSubscription, owner: Process) -> Inflow:
         found = inflow(self, wanted, Process(owner.contact, 0))
         found.owner = owner
         return found

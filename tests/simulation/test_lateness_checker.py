@@ -13,7 +13,7 @@ from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence
 from sims.checkers.judge import judge
 from sims.engine.faults import Pause
-from tests.simulation.trails import CLUSTER, EVENT, PAIR, SUBSCRIPTION, H, Trail, deliver, evidence_of, sound_trail
+from tests.simulation.trails import CLUSTER, EVENT, SUBSCRIPTION, H, Trail, deliver, evidence_of, sound_trail
 
 PRICED = msgspec.structs.replace(SUBSCRIPTION, bid=Bid(deadline_us=5 * H))
 TIMED = msgspec.structs.replace(EVENT, timeout_us=5 * H)
@@ -38,7 +38,7 @@ def trail_of(event: Event, subscription: Subscription) -> Trail:
 def ended(event: Event, subscription: Subscription, age_us: int, outcome: Outcome = Outcome.EXPIRED) -> Evidence:
     """A run in which the pair ends so, at that age."""
     trail = trail_of(event, subscription)
-    trail.add(PUBLISHED_US + age_us, Kind.OUTCOME, 0, **PAIR, outcome=outcome)
+    trail.add(PUBLISHED_US + age_us, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, outcome=outcome)
     trail.add(PUBLISHED_US + age_us + 1, Kind.DISCHARGE, 0, event=EVENT.id)
     return evidence_of(trail)
 
@@ -47,7 +47,8 @@ def handed_over(event: Event, subscription: Subscription, age_us: int) -> Eviden
     """A run in which the event is handed over at that age."""
     trail = trail_of(event, subscription)
     trail.add(PUBLISHED_US + age_us, Kind.DELIVER, 3, **deliver())
-    trail.add(PUBLISHED_US + age_us + 1, Kind.OUTCOME, 0, **PAIR, outcome=Outcome.DELIVERED)
+    at_us, outcome = PUBLISHED_US + age_us + 1, Outcome.DELIVERED
+    trail.add(at_us, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, outcome=outcome)
     trail.add(PUBLISHED_US + age_us + 2, Kind.DISCHARGE, 0, event=EVENT.id)
     return evidence_of(trail)
 

@@ -62,8 +62,8 @@ AnyMessage = (
     | pubsub.WindowUpdate
     | pubsub.ParcelToOwner
     | pubsub.ParcelToShard
-    | pubsub.ShardRequest
-    | pubsub.ShardEmpty
+    | cluster.ShardRequest
+    | cluster.ShardEmpty
     | denials.DenyOffer
     | denials.DenyResponse
 )

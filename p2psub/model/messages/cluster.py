@@ -160,3 +160,19 @@ class ChangeStored(Message, frozen=True):
     number: ChangeNumber
     granted: bool
     retained: int
+
+
+class ShardRequest(Message, frozen=True):
+    """The topics' owner asks a wildcard shard's whether it is empty; asked again while it matters."""
+
+    cluster: ClusterId
+    shard: int
+    asked_us: Micros
+
+
+class ShardEmpty(Message, frozen=True):
+    """It is, and leases the right to pass it over for a while from `asked_us`, by the asker's clock."""
+
+    cluster: ClusterId
+    shard: int
+    asked_us: Micros

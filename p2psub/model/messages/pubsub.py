@@ -129,7 +129,6 @@ class OwedParcel(msgspec.Struct, frozen=True, array_like=True):
         return SMALL + self.parcel.weight + 96 * len(self.owed) + LOG_BYTES * len(self.vector)
 
     def aged(self, by_us: int) -> OwedParcel:
-        """The same, so much later."""
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
 
 
@@ -399,19 +398,3 @@ class ParcelToShard(Message, frozen=True):
 
     def aged(self, by_us: int) -> ParcelToShard:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
-
-
-class ShardRequest(Message, frozen=True):
-    """The topics' owner asks a wildcard shard's whether it is empty; asked again while it matters."""
-
-    cluster: ClusterId
-    shard: int
-    asked_us: Micros
-
-
-class ShardEmpty(Message, frozen=True):
-    """It is, and leases the right to pass it over for a while from `asked_us`, by the asker's clock."""
-
-    cluster: ClusterId
-    shard: int
-    asked_us: Micros

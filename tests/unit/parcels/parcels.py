@@ -14,12 +14,11 @@ from p2psub.model.effects import Notify, NotifyGap, PublishCommand, SubscribeCom
 from p2psub.model.ids import ClusterId, Contact, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
+from p2psub.model.messages.cluster import ShardEmpty, ShardRequest
 from p2psub.model.messages.pubsub import (
     Deliver,
     ParcelToOwner,
     ParcelToShard,
-    ShardEmpty,
-    ShardRequest,
     Verdict,
     Want,
 )

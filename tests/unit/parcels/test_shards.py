@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from p2psub.model.instants import Micros
+from p2psub.model.messages.cluster import ShardRequest
 from p2psub.model.messages.pubsub import (
     Deliver,
     ParcelToOwner,
     ParcelToShard,
-    ShardRequest,
     Want,
 )
 from p2psub.model.rights import Rights

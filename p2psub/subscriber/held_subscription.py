@@ -1,0 +1,48 @@
+"""One subscription of this process, as its subscriber keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from p2psub.admission.declarations import Declared
+from p2psub.model.ids import NodeId
+from p2psub.model.instants import Micros
+from p2psub.subscriber.checked_parcel import Hashed
+from p2psub.subscriber.inflow import Inflow
+from p2psub.subscriber.publisher_order import PublisherOrder
+
+HeldBack = tuple[Hashed, Micros, int]
+"""An event, when it was published, by our clock, and up to which age it may be handed over."""
+
+
+@dataclass(slots=True)
+class HeldSubscription:
+    """One subscription of this process."""
+
+    declared: Declared
+    command: int
+    window: int
+    """What its channel takes at present."""
+    room_min: int
+    """With less room it counts as full."""
+    order: PublisherOrder | None
+    held_back: list[HeldBack] = field(default_factory=list)
+    """Arrived before the verdict."""
+    is_pressed: bool = False
+    """Whether something that may become late waits at its owner for the verdict: it cannot be held back here."""
+    inflows: dict[tuple[NodeId, int], Inflow] = field(default_factory=dict)
+    """The streams by which it gets events, by their owners' processes."""
+    gap: int = 0
+    missed: dict[tuple[NodeId, int], int] = field(default_factory=dict)
+    """Per process of an owner: how many events its spool dropped, as told so far."""
+
+    @property
+    def early(self) -> int:
+        """How many deliveries wait for earlier ones of their streams."""
+        return sum(len(inflow.early) for inflow in self.inflows.values())
+
+    @property
+    def room(self) -> int:
+        """How many more events are taken; 0 if they are too few to be worth a message, or must await the verdict."""
+        room = 0 if self.is_pressed else self.window - len(self.held_back)
+        return room if room >= self.room_min else 0
