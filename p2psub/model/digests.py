@@ -18,12 +18,14 @@ _in_order: Final = msgspec.msgpack.Encoder(order="deterministic")
 
 def content_bytes(event: Event) -> bytes:
     """Everything an application sees of an event, in one spelling; a timeout is the publisher's word, too."""
-    timeout = (event.timeout_us,) if event.timeout_us else ()
     try:
-        return _in_order.encode((event.id, event.topic, event.attributes, event.body, *timeout))
+        if event.timeout_us:
+            return _in_order.encode((event.id, event.topic, event.attributes, event.body, event.timeout_us))
+        return _in_order.encode((event.id, event.topic, event.attributes, event.body))
     except TypeError:
         # A set of ints and strings has no order of its own.
         attributes = {a: sorted(v, key=repr) if type(v) is frozenset else v for a, v in event.attributes.items()}
+        timeout = (event.timeout_us,) if event.timeout_us else ()
         return _in_order.encode((event.id, event.topic, attributes, event.body, *timeout))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from p2psub.model.bids import NO_BID, Bid, BidSum
 from p2psub.model.content import Guarantee
@@ -192,3 +193,13 @@ def test_event_that_promises_nothing_carries_its_age_on() -> None:
     cores.owner.parcels.on_parcel_to_owner(PUBLISHER, ParcelToOwner(parcel, (), Micros(7)))
     ((_, deliver),) = sent_of(cores.step, Deliver)
     assert (deliver.age_us, deliver.wants[0].deadline_us) == (7, PRICED.deadline_us)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.EXPIRED, Outcome.HOPELESS])
+def test_what_is_said_on_the_way_is_final(outcome: Outcome) -> None:
+    """A super-node, or a link's queue, answers in the subscriber's stead."""
+    cores, parcel = stored(HURRIED)
+    sent(cores.step)
+    end(cores, parcel, HURRIED, outcome)
+    assert outcomes(cores) == [(HURRIED.id, outcome)]
+    assert cores.owner.status().undischarged == 0

@@ -1,0 +1,21 @@
+"""Deadlines, prices and timeouts under crashes, loss and cuts: what is late ends so and is not handed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sims.scenarios.run import run
+from sims.scenarios.scenario import read_scenario
+
+PRICED = Path(__file__).parents[2] / "sims/scenarios/files/priced.toml"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_bids_break_no_promise(seed: int) -> None:
+    """And many pairs do expire: a run without would show nothing."""
+    report = run(read_scenario(PRICED), seed, codec_share=50)
+    assert [f"{finding.invariant}: {finding.text}" for finding in report.findings] == []
+    assert (report.judgement.expired > 100, report.judgement.late) == (True, 0)
