@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import repeat
 
+import msgspec
 import trio
 
 from p2psub.api.bids import Span, bid_of, timeout_us_of

@@ -33,7 +33,7 @@ def routed(parcel: Parcel, debts: list[Debt]) -> list[Route]:
 
 def answer_to(route: Route) -> Delivered:
     """The most that the peer of all these subscriptions has to say."""
-    ids, places = [want.subscription for _, wants in route.wants for want in wants], route.parcel.places
+    ids, places = [want.subscription for _, wants, _ in route.wants for want in wants], route.parcel.places
     outcomes = [OutcomeOf(id_, Outcome.UNSUBSCRIBED, to_bitmap(places)) for id_ in ids]
     acks = [StreamAck(id_, NUMBER, NUMBER, bytes([255]) * 32, NUMBER) for id_ in ids]
     return Delivered(route.parcel.id, tuple(outcomes), route.owner, tuple(acks))
@@ -42,12 +42,12 @@ def answer_to(route: Route) -> Delivered:
 def test_every_multicast_can_be_answered_in_one_message() -> None:
     """A peer with 40,000 subscriptions that all want a whole parcel speaks for every one of them."""
     parcel = parcel_of(*(event_of("x", n) for n in range(1, 257)))
-    debts = [
-        (SubscriptionId(node_at(8), 1, n), ClusterId("elsewhere"), parcel.places, NUMBER, NUMBER - 1)
+    debts: list[Debt] = [
+        (ClusterId("elsewhere"), (SubscriptionId(node_at(8), 1, n), parcel.places, NUMBER, NUMBER - 1, None))
         for n in range(40_000)
     ]
     routes = routed(parcel, debts)
-    asked = [want.subscription for route in routes for _, wants in route.wants for want in wants]
-    assert asked == [debt[0] for debt in debts]
+    asked = [want.subscription for route in routes for _, wants, _ in route.wants for want in wants]
+    assert asked == [subscription for _, (subscription, *_) in debts]
     sizes = [len(encode_batch([message], STAMP)) for route in routes for message in (route, answer_to(route))]
     assert max(sizes) <= MESSAGE_BYTES_MAX
