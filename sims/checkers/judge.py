@@ -46,6 +46,10 @@ class Judgement:
     """Processes that came back after what they held had grown too old to be delivered."""
     ordered_pairs: int
     """Events that an ordered subscription got after another of the same publisher and topic."""
+    owed_events: int
+    """Acknowledged events that were owed to a subscription."""
+    discharged: int
+    """Those of them that some owner called discharged."""
     order_gaps: int
     """Events that an ordered subscription was told to come late."""
     expired: int
@@ -61,6 +65,7 @@ def judge(evidence: Evidence) -> Judgement:
     spans = [heartbeats for _, _, heartbeats in terms.failovers(evidence) if heartbeats is not None]
     joined = [heartbeats for _, _, heartbeats in bounds.joins(evidence) if heartbeats is not None]
     replaced = [heartbeats for _, heartbeats in owners.replacements(evidence) if heartbeats is not None]
+    owed_events = {event for event, _ in owed.owed}
     outcomes: dict[str, int] = {}
     for outcome in owed.ended.values():
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
@@ -79,6 +84,8 @@ def judge(evidence: Evidence) -> Judgement:
         disk_full_refusals=full_disks.disk_full_refusals(evidence),
         beyond_horizon=_beyond_horizon(evidence),
         ordered_pairs=order.ordered_pairs(evidence),
+        owed_events=len(owed_events),
+        discharged=len(owed_events & {record.event for _, record in evidence.of(Kind.DISCHARGE)}),
         order_gaps=order.order_gaps(evidence),
         expired=lateness.expired_pairs(owed),
         late=sum(1 for _ in lateness.check_nothing_is_late(evidence)),

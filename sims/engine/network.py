@@ -18,6 +18,7 @@ from p2psub.errors import PeerFault
 from p2psub.model.effects import Connect, Disconnect, LinkLost, LinkReady, LinkUp, Received, Transmit
 from p2psub.model.ids import NodeId
 from p2psub.model.messages import Message
+from sims.engine.carried import Carriage
 from sims.engine.clockwork import GRAIN_US, Agenda
 from sims.engine.host import CoreFault, Host, Power
 
@@ -68,7 +69,7 @@ class Traffic:
 class End:
     """One end of a session, which has two; each is pending, open or closed by itself."""
 
-    __slots__ = ("arrives", "drained", "far", "host", "shape", "state")
+    __slots__ = ("arrives", "beat_us", "drained", "far", "host", "shape", "state")
 
     far: End
 
@@ -80,6 +81,8 @@ class End:
         """Latest arrival planned here: a session keeps its order unless a fault breaks it."""
         self.drained = 0
         """When our sending buffer is empty."""
+        self.beat_us = -1
+        """When the last heartbeat came."""
 
 
 def _session(dialler: Host, acceptor: Host, shape: LinkShape) -> tuple[End, End]:
@@ -104,6 +107,7 @@ class Network:
     ) -> None:
         self.weather = Weather()
         self.traffic = Traffic()
+        self.carriage = Carriage()
         self.cuts: frozenset[tuple[int, int]] = frozenset()
         self._agenda = agenda
         self._rng = rng
@@ -234,6 +238,7 @@ class Network:
         if self.cuts and self._is_cut(host, far.host):
             traffic.cut += len(messages)
             return
+        self.carriage.sent(host.index, far.host.index, messages)
         if self._recode_every:
             self._recode_wait -= 1
             if not self._recode_wait:
@@ -258,6 +263,7 @@ class Network:
             self._bounce(end)
             return
         self.traffic.received += len(received.messages)
+        end.beat_us = self.carriage.arrived(end.beat_us, self._agenda.now, received.messages)
         inbox = end.host.inbox
         if not inbox:
             self._touched.append(end.host)

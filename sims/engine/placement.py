@@ -20,11 +20,15 @@ def cluster_named(number: int) -> ClusterId:
 
 
 class LinkShapes:
-    """Latencies that stay what they are for a pair: 1-5 ms inside a cluster, 10-60 ms between clusters."""
+    """Latencies that stay what they are for a pair: 1-5 ms inside a cluster, 10-60 ms between clusters.
 
-    def __init__(self, seed: int, bandwidth: int | None = None) -> None:
+    `bandwidth` is that of every link, unless `cube_bandwidth` is given for those between clusters.
+    """
+
+    def __init__(self, seed: int, bandwidth: int | None = None, cube_bandwidth: int | None = None) -> None:
         self._seed = seed
         self._bandwidth = bandwidth
+        self._cube_bandwidth = bandwidth if cube_bandwidth is None else cube_bandwidth
         self._shapes: dict[tuple[int, int], LinkShape] = {}
 
     def between(self, one: Host, other: Host) -> LinkShape:
@@ -42,4 +46,5 @@ class LinkShapes:
             (rng.randint(1, 5), rng.randint(0, 2)) if near else (rng.randint(10, 60), rng.randint(0, 10))
         )
         # Some pairs lose twice what the weather says and some nothing, one as often as the other.
-        return LinkShape(latency_ms, jitter_ms, self._bandwidth, loss_factor=rng.choice((0.0, 0.5, 1.0, 1.0, 1.5, 2.0)))
+        loss_factor = rng.choice((0.0, 0.5, 1.0, 1.0, 1.5, 2.0))
+        return LinkShape(latency_ms, jitter_ms, self._bandwidth if near else self._cube_bandwidth, loss_factor)

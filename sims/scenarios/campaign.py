@@ -50,6 +50,7 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
     """The campaign in one object; lists and digests are in the order of the seeds, whatever came first."""
     done = sorted(done, key=lambda report: report.seed)
     judged = [report.judgement for report in done]
+    carried = [report.carried for report in done]
     outcomes: dict[str, int] = {}
     for judgement in judged:
         for outcome, count in judgement.outcomes.items():
@@ -98,9 +99,17 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
         "order_gaps": sum(judgement.order_gaps for judgement in judged),
         "expired": sum(judgement.expired for judgement in judged),
         "late": sum(judgement.late for judgement in judged),
+        "content_copies": _share(sum(c.transmitted for c in carried), sum(c.needed for c in carried)),
+        "discharged_share": _share(sum(j.discharged for j in judged), sum(j.owed_events for j in judged)),
+        "heartbeat_gap_ms_max": max((c.beat_gap_us_max for c in carried), default=0) // 1000,
         "node_seconds_per_cpu_second": round(node_seconds / cpu_seconds, 1) if cpu_seconds else 0.0,
         "digest": _digest_of([report.digest for report in done]),
     }
+
+
+def _share(part: int, whole: int) -> float:
+    """A part of a whole, where there is one."""
+    return round(part / whole, 4) if whole else 1.0
 
 
 def _digest_of(digests: list[str]) -> str:

@@ -16,6 +16,7 @@ from sims.checkers.bounds import OUTBOX_HEARTBEATS
 from sims.checkers.evidence import Evidence, Finding, Phases, Site
 from sims.checkers.judge import Judgement, judge
 from sims.checkers.rings import RING_IDEAL_HEARTBEATS
+from sims.engine.carried import Carried
 from sims.engine.faults import FaultSchedule
 from sims.engine.host import CoreFault
 from sims.engine.trace import Entry
@@ -39,6 +40,7 @@ class SeedReport:
     partitions: int
     messages: int
     wire_duplicates: int
+    carried: Carried
     cpu_seconds: float
     virtual_seconds: float
     schedules: tuple[str, ...] = ()
@@ -84,6 +86,7 @@ def run(
         partitions=len(stage.saboteur.log.cuts),
         messages=world.network.traffic.received,
         wire_duplicates=world.network.traffic.duplicated,
+        carried=world.network.carriage.carried,
         cpu_seconds=process_time() - began,
         virtual_seconds=world.now / SECOND_US,
         schedules=play.schedules,
@@ -126,6 +129,7 @@ class Play:
         faults_us = load_us + int(scenario.calm_seconds * SECOND_US)
         quiet_us = max(faults_us, end_us - int(scenario.quiet_seconds * SECOND_US))
         self._phases = Phases(load_us, faults_us, quiet_us, end_us)
+        world.network.carriage.begin(load_us)
         Applications(world, scenario.load, stage.seed).start(quiet_us)
         world.run_until(faults_us)
         self._open_faults(quiet_us)

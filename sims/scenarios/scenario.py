@@ -45,6 +45,10 @@ class Scenario:
     """From the last fault to the end: outboxes must be empty 60 heartbeats into it."""
     bandwidth: int | None = None
     """Bytes per second of every link; None has no limit."""
+    cube_bandwidths: tuple[int, ...] = ()
+    """The same of links between clusters, if they are slower: each seed takes the next."""
+    cube_loads: tuple[float, ...] = ()
+    """How much of it is offered to the busiest of them in bodies: each seed takes the next, and publishes as often."""
     bootstrap: bool | None = None
     """Whether the bootstrap runs; None runs it in every other seed."""
     late_cluster: bool = False
@@ -62,6 +66,11 @@ class Scenario:
         if self.clusters < 1 or self.members < 1:
             raise ConfigError("clusters", "a run needs at least one cluster of one member")
 
+        if self.cube_loads and not (self.cube_bandwidths and self.load.body_bytes):
+            raise ConfigError("cube_loads", "is a share of cube_bandwidths in bodies of load.body_bytes; give both")
+        if min((*self.cube_bandwidths, *self.cube_loads), default=1) <= 0:
+            raise ConfigError("cube_bandwidths", "a link without bandwidth, or load, shows nothing; give more than 0")
+
     @property
     def obligations_min(self) -> int:
         """Below this a seed counts as vacuous."""
@@ -73,6 +82,22 @@ def shaped(scenario: Scenario, seed: int) -> Scenario:
     """The scenario in a shape that the seed draws."""
     clusters, members = Random(f"{seed}/shape").choice(SHAPES)
     return replace(scenario, clusters=clusters, members=members)
+
+
+def with_cube_links(scenario: Scenario, seed: int) -> Scenario:
+    """The scenario with the bandwidth and the load of cube links that are the seed's in turn.
+
+    Of an event that every cluster wants, the links of the last dimension carry a half: those are the busiest.
+    """
+    bandwidths, loads = scenario.cube_bandwidths, scenario.cube_loads
+    if not bandwidths:
+        return scenario
+    bandwidth, load = bandwidths[seed % len(bandwidths)], scenario.load
+    if loads:
+        share = loads[seed // len(bandwidths) % len(loads)]
+        assert load.body_bytes is not None, "the scenario was checked"
+        load = replace(load, events_per_second=2 * share * bandwidth / load.body_bytes)
+    return replace(scenario, cube_bandwidths=(bandwidth,), cube_loads=(), load=load)
 
 
 def read_scenario(path: Path) -> Scenario:

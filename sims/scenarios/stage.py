@@ -18,7 +18,7 @@ from sims.engine.faults import Saboteur
 from sims.engine.host import Host
 from sims.engine.placement import LinkShapes, cluster_named, contact_for
 from sims.engine.world import World, status_of
-from sims.scenarios.scenario import Scenario
+from sims.scenarios.scenario import Scenario, with_cube_links
 
 FOUNDING_GAP_US = 1_000_000
 MEMBER_GAP_US = 100_000
@@ -46,12 +46,13 @@ class Stage:
         clock_seed: int | None = None,
         node: Callable[..., NodeCore] = NodeCore,
     ) -> None:
+        scenario = with_cube_links(scenario, seed)
         self.scenario = scenario
         self.seed = seed
         self.config = scenario.node
         self.world = World(
             seed,
-            shape_of=LinkShapes(seed, scenario.bandwidth).between,
+            shape_of=LinkShapes(seed, scenario.bandwidth, next(iter(scenario.cube_bandwidths), None)).between,
             clock_seed=clock_seed,
             drift="drift" in scenario.faults,
             recode=recode if codec_share else None,

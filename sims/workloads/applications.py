@@ -12,7 +12,7 @@ from random import Random
 from typing import Final
 
 from p2psub.model.bids import NO_BID, PRICE_ONE, Bid
-from p2psub.model.content import Draft, Guarantee, Order
+from p2psub.model.content import Draft, Filter, Guarantee, Order
 from p2psub.model.effects import (
     AdvertiseCommand,
     ConsumedCommand,
@@ -119,7 +119,7 @@ class Applications:
         return Draft(
             rng.choice(TOPICS),
             draw_attributes(rng),
-            rng.randbytes(rng.randint(0, 64)),
+            rng.randbytes(rng.randint(0, 64) if load.body_bytes is None else load.body_bytes),
             load.retain_us / SECOND_US if rng.random() < load.retained_share else 0.0,
             Guarantee.AT_MOST_ONCE if at_most_once else Guarantee.EFFECTIVELY_ONCE,
             self._limit_us() if self._bids_rng.random() < load.timed_share else 0,
@@ -142,7 +142,10 @@ class Applications:
             return
         host = rng.choice(peers)
         number = self._next_number()
-        wanted = draw_open_filter(rng) if rng.random() < load.open_share else draw_pinned_filter(rng)
+        if load.all_share and rng.random() < load.all_share:
+            wanted = Filter()
+        else:
+            wanted = draw_open_filter(rng) if rng.random() < load.open_share else draw_pinned_filter(rng)
         slow = rng.random() < load.slow_share
         replay = rng.random() < load.replay_share
         window = SMALL_WINDOW if slow else 1 << 30

@@ -10,7 +10,11 @@ class Load:
     """How much is asked for, and of what sort; shares are of one."""
 
     subscriptions: int = 64
+    all_share: float = 0.0
+    """Of the subscriptions: those that want every event."""
     events_per_second: float = 20.0
+    body_bytes: int | None = None
+    """Of every event; None draws them up to 64."""
     burst_share: float = 0.2
     """Of what applications publish: many events in one call."""
     burst_events_max: int = 20
