@@ -144,11 +144,6 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     def key(self) -> Key:
         return key_of_topic(self.topic)
 
-    @property
-    def weight(self) -> int:
-        """Roughly its bytes on a link."""
-        return 72 + len(self.topic) + 24 * len(self.attributes) + len(self.body)
-
 
 class DeclarationState(enum.StrEnum):
     """Active until its peer, or the end of its peer's lease, ends it."""

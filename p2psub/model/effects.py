@@ -161,6 +161,8 @@ class Transmit(msgspec.Struct, frozen=True, gc=False):
     peer: NodeId
     messages: list[Message]
     stamp: Stamp
+    weight: int = 0
+    """What they took of the link's credit, for the driver to give it back when they have left."""
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False):

@@ -82,11 +82,12 @@ class Egress:
             self._queue(link, messages)
             self._transmit(link, stamp)
             return
+        before = link.credit
         if len(messages) == 1:
             link.credit -= messages[0].weight
         else:
             self._queue_excess(link, messages)
-        self._step.effects.append(Transmit(contact.id, messages, stamp))
+        self._step.effects.append(Transmit(contact.id, messages, stamp, before - link.credit))
 
     def _open(self, contact: Contact) -> _Link:
         link = self._links[contact.id] = _Link(contact, self._discipline())
@@ -125,7 +126,7 @@ class Egress:
 
     def _transmit(self, link: _Link, stamp: Stamp) -> None:
         messages: list[Message] = []
-        now = self._step.now
+        now, before = self._step.now, link.credit
         while link.credit > 0 and link.queued:
             queued = self._next(link)
             message, waited_us = queued.message, now - queued.since_us
@@ -135,7 +136,7 @@ class Egress:
             link.queued_bytes -= weight
             messages.append(message.aged(waited_us) if waited_us else message)
         if messages:
-            self._step.effects.append(Transmit(link.contact.id, messages, stamp))
+            self._step.effects.append(Transmit(link.contact.id, messages, stamp, before - link.credit))
 
     def _next(self, link: _Link) -> Queued:
         if link.urgent:

@@ -107,7 +107,7 @@ class Link:
         await self._send(b"".join([part for effect in batch for part in self._frames(effect.messages, effect.stamp)]))
         self._leaving = 0
         self._sent.unpark_all()
-        self._weight += sum([message.weight for effect in batch for message in effect.messages])
+        self._weight += sum([effect.weight for effect in batch])
         if self._weight >= CREDIT_BYTES // 2:
             self._weight = 0
             ready(LinkReady(self.peer.id, CREDIT_BYTES))

@@ -21,6 +21,10 @@ SMALL = 128
 """Guessed size of a message without content."""
 
 
+HEAD = 20
+"""What a message with content takes beside its parts: its name, and a few numbers."""
+
+
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
     """Something one node says to another; on the wire an array that begins with the class's name."""
 
@@ -28,7 +32,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
 
     @property
     def weight(self) -> int:
-        """Roughly the bytes it takes on a link; messages with content know better."""
+        """Roughly the bytes it takes on a link; those with content know it within a tenth."""
         return SMALL
 
     def aged(self, _by_us: int) -> Self:

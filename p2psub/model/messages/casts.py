@@ -14,10 +14,10 @@ from p2psub.model.changes import Change
 from p2psub.model.content import Age, Guarantee, older
 from p2psub.model.graycode import Prefix, overlaps
 from p2psub.model.ids import CastId, ClusterId, Process
-from p2psub.model.messages.base import SMALL, Lane, Message
+from p2psub.model.messages.base import HEAD, SMALL, Lane, Message
 from p2psub.model.messages.pubsub import OutcomeOf, StreamAck, Want
 from p2psub.model.outcomes import Missed
-from p2psub.model.parcels import Parcel
+from p2psub.model.parcels import Parcel, measured
 from p2psub.model.place_sets import from_bitmap, union_of
 from p2psub.model.places import Entry
 
@@ -135,8 +135,9 @@ class EventCast(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        wants = sum([len(target[2]) for target in self.payload.targets])
-        return SMALL * (2 + wants) + self.payload.parcel.weight
+        payload = self.payload
+        beside = (self.id, self.subcube, payload.targets, payload.missed, payload.owner)
+        return HEAD + measured(beside) + payload.parcel.weight
 
     def aged(self, by_us: int) -> EventCast:
         return EventCast(self.id, self.subcube, self.payload.aged(by_us), self.hops)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 import msgspec
 
 from p2psub.model.bids import Bid, BidSum, Span
-from p2psub.model.changes import LOG_BYTES, Vector
+from p2psub.model.changes import Vector
 from p2psub.model.content import Age, Declaration, Event, older
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, Process, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.base import SMALL, Lane, Message
+from p2psub.model.messages.base import HEAD, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
-from p2psub.model.parcels import Bitmap, Parcel, ParcelId, weight_of_events
+from p2psub.model.parcels import Bitmap, Parcel, ParcelId, measured, weight_of_events
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
-from p2psub.model.seals import BATCH_MAX, Leaf
+from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, Leaf
+
+_LEAF: Final = 2 + LEAF_BYTES
+"""A leaf and what MessagePack puts before it."""
 
 
 class Declare(Message, frozen=True):
@@ -56,7 +59,7 @@ class Publish(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + self.parcel.weight + sum([24 + len(one.topic) for one in self.after])
+        return HEAD + self.parcel.weight + (measured(self.after) if self.after else 0)
 
     def aged(self, by_us: int) -> Publish:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
@@ -125,8 +128,9 @@ class OwedParcel(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def weight(self) -> int:
-        """Roughly its bytes on a link."""
-        return SMALL + self.parcel.weight + 96 * len(self.owed) + LOG_BYTES * len(self.vector)
+        """Its bytes on a link, or a few more or less."""
+        beside = (self.matches, self.age_us, self.owed, self.matched, self.vector, self.publisher)
+        return self.parcel.weight + measured(beside)
 
     def aged(self, by_us: int) -> OwedParcel:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
@@ -168,7 +172,7 @@ class StoreCopy(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + sum([owed_parcel.weight for owed_parcel in self.owed_parcels])
+        return HEAD + len(self.cluster) + sum([owed_parcel.weight for owed_parcel in self.owed_parcels])
 
     def aged(self, by_us: int) -> StoreCopy:
         return StoreCopy(self.cluster, tuple(owed_parcel.aged(by_us) for owed_parcel in self.owed_parcels))
@@ -240,7 +244,7 @@ class MatchRequest(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + weight_of_events(self.events)
+        return HEAD + len(self.cluster) + weight_of_events(self.events)
 
 
 class MatchResponse(Message, frozen=True):
@@ -299,7 +303,7 @@ class Route(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL * (1 + sum([len(wants) for _, wants, _ in self.wants])) + self.parcel.weight
+        return HEAD + measured((self.wants, self.missed, self.owner)) + self.parcel.weight
 
     def aged(self, by_us: int) -> Route:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
@@ -340,7 +344,7 @@ class Deliver(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL * len(self.wants) + self.parcel.weight
+        return HEAD + measured((self.wants, self.missed, self.owner, self.bids)) + self.parcel.weight
 
     def aged(self, by_us: int) -> Deliver:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
@@ -376,7 +380,7 @@ class ParcelToOwner(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return 16 * len(self.leaves) + self.parcel.weight
+        return HEAD + _LEAF * len(self.leaves) + self.parcel.weight
 
     def aged(self, by_us: int) -> ParcelToOwner:
         return ParcelToOwner(self.parcel, self.leaves, older(self.age_us, by_us))
@@ -394,7 +398,7 @@ class ParcelToShard(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return 16 * len(self.leaves) + self.parcel.weight
+        return HEAD + len(self.cluster) + _LEAF * len(self.leaves) + self.parcel.weight
 
     def aged(self, by_us: int) -> ParcelToShard:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))

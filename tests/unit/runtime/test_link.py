@@ -48,7 +48,7 @@ class Wire:
         await self.link.write(self.ready.append)
 
     def transmit(self, *messages: Message, stamp: Stamp = STAMP) -> None:
-        self.link.transmit(Transmit(PEER.id, list(messages), stamp))
+        self.link.transmit(Transmit(PEER.id, list(messages), stamp, sum(message.weight for message in messages)))
 
     async def arrived(self) -> list[tuple[list[Message], Stamp]]:
         """The frames that came with the next piece, at the peer's end."""
