@@ -43,7 +43,7 @@ class RegistryCore:
         denials: DenyResponse | None = None,
     ) -> None:
         self._step = Step(me, incarnation, rng)
-        self._egress = Egress(self._step, config.egress, FirstComeFirstServed)
+        self._egress = Egress(self._step, config.egress, config.tick_us, FirstComeFirstServed)
         self._directory = Directory()
         # No node has news of denials for the authority's own bootstrap.
         self._denials = Denials(self._step, lambda _: False, denials)

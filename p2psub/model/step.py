@@ -22,6 +22,7 @@ from p2psub.model.outcomes import Outcome, VerdictStatus
 from p2psub.model.places import Standing
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
+from p2psub.model.transmission import Transmission
 
 Body = tuple[int, object | None]
 """A pack's number and its body, or None if that is missing or damaged."""
@@ -49,6 +50,7 @@ class Step:
         "clock",
         "disk_is_full",
         "effects",
+        "followed",
         "incarnation",
         "me",
         "now",
@@ -69,6 +71,8 @@ class Step:
         self.disk_is_full = False
         """Whether the disk takes nothing at present: what is written waits, and is not durable until it does."""
         self.sends: list[tuple[Contact, Message]] = []
+        self.followed: dict[int, Transmission] = {}
+        """What becomes of some of them, by their place among the sends."""
         self.sends_to_me: deque[Message] = deque()
         self.effects: list[Effect] = []
         self._wall_offset_us = wall_offset_us
@@ -106,6 +110,16 @@ class Step:
             self.sends_to_me.append(message)
         else:
             self.sends.append((to, message))
+
+    def send_followed(self, to: Contact, message: Message) -> Transmission:
+        """The same for what is repeated until it is answered: the egress says when it leaves, or that it never does."""
+        transmission = Transmission(self.tick)
+        if to.id == self.me.id:
+            self.sends_to_me.append(message)
+        else:
+            self.followed[len(self.sends)] = transmission
+            self.sends.append((to, message))
+        return transmission
 
     def write(self, namespace: str, name: tuple[object, ...], value: object) -> None:
         """Put a row into the store at the end of this step."""

@@ -133,7 +133,7 @@ def assemble(
     return Cores(
         step=step,
         config=config,
-        egress=Egress(step, config.egress, FirstComeFirstServed),
+        egress=Egress(step, config.egress, config.tick_us, FirstComeFirstServed),
         permits=permits,
         liveness=liveness,
         ring=ring,

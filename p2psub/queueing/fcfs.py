@@ -6,7 +6,6 @@ from collections import deque
 from typing import Generic, TypeVar
 
 from p2psub.model.instants import Micros
-from p2psub.model.messages import Message
 from p2psub.model.stakes import LinkEstimate
 from p2psub.queueing.discipline import Queued
 from p2psub.queueing.prospects import Prospect
@@ -23,11 +22,14 @@ class FirstComeFirstServed:
     def __init__(self) -> None:
         self._waiting: deque[Queued] = deque()
 
-    def push(self, message: Message, now: Micros) -> None:
-        self._waiting.append(Queued(message, now))
+    def push(self, queued: Queued, now: Micros) -> None:
+        self._waiting.append(queued)
 
     def pop(self, now: Micros) -> Queued:
         return self._waiting.popleft()
+
+    def give_up_least_worth(self, now: Micros) -> Queued:
+        return self._waiting.pop()
 
     def __len__(self) -> int:
         return len(self._waiting)

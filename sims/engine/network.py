@@ -235,6 +235,8 @@ class Network:
             traffic.unlinked += len(messages)
             return
         far, shape = end.far, end.shape
+        # Also what is cut off afterwards leaves, and makes room for more.
+        sent = self._agenda.now if shape.bandwidth is None else self._drain(end, messages, shape.bandwidth)
         if self.cuts and self._is_cut(host, far.host):
             traffic.cut += len(messages)
             return
@@ -243,9 +245,6 @@ class Network:
             self._recode_wait -= 1
             if not self._recode_wait:
                 messages = self._recoded(host, messages)
-        sent = self._agenda.now
-        if shape.bandwidth is not None:
-            sent = self._drain(end, messages, shape.bandwidth)
         arrival = sent + (shape.latency_ms + int(self._random() * (shape.jitter_ms + 1))) * GRAIN_US
         if arrival < far.arrives:
             arrival = far.arrives
@@ -332,7 +331,7 @@ class Network:
 
 
 def _credit_of(shape: LinkShape) -> int:
-    """What a link takes before it must drain: two round trips' worth, and never less than one big frame."""
+    """What a link takes before it must drain: a tenth of a second, or one message, so that an urgent one gets ahead."""
     if shape.bandwidth is None:
         return UNLIMITED_CREDIT
-    return max(64 * 1024, shape.bandwidth * shape.latency_ms * 4 // 1000)
+    return max(1, shape.bandwidth // 10)

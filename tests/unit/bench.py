@@ -174,6 +174,7 @@ def step_at(place: int, incarnation: int = 1) -> Step:
 def sent(step: Step) -> list[tuple[Contact, Message]]:
     """Everything the cores asked to send to others since the last look."""
     taken, step.sends[:] = list(step.sends), []
+    step.followed.clear()
     return taken
 
 

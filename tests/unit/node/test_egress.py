@@ -15,9 +15,10 @@ from p2psub.model.messages.cube import ChangeBatch, DirectoryRequest
 from p2psub.model.messages.liveness import Ping
 from p2psub.model.messages.pubsub import OwedParcel, Predecessor, Publish, StoreCopy
 from p2psub.model.records import Kind
+from p2psub.model.transmission import Transmission
 from p2psub.node.egress import Egress
 from p2psub.queueing.fcfs import FirstComeFirstServed
-from tests.unit.bench import CLUSTER, at, effects_of, event_of, parcel_of, records_of, step_at
+from tests.unit.bench import CLUSTER, TICK_US, at, effects_of, event_of, parcel_of, records_of, step_at
 
 PEER = at(64)
 PLENTY = 1 << 30
@@ -35,7 +36,7 @@ class Link:
     def __init__(self, queued_max: int = 100, bulk_share: float = 0.1) -> None:
         self.step = step_at(1)
         config = EgressConfig(queued_messages_max=queued_max, bulk_share=bulk_share)
-        self.core = Egress(self.step, config, FirstComeFirstServed)
+        self.core = Egress(self.step, config, TICK_US, FirstComeFirstServed)
 
     def send(self, *messages: Message) -> list[Message]:
         """One step's sends; what was transmitted."""
@@ -175,7 +176,7 @@ def test_full_queue_drops_the_newest_and_says_so() -> None:
 def test_queue_is_bounded_by_bytes_too() -> None:
     """A few large messages are as much as many small ones; what left makes room."""
     step = step_at(1)
-    core = Egress(step, EgressConfig(queued_bytes_max=2_000), FirstComeFirstServed)
+    core = Egress(step, EgressConfig(queued_bytes_max=2_000), TICK_US, FirstComeFirstServed)
     for n in range(3):
         step.send(PEER, content(n, 1_500))
     core.flush()
@@ -221,3 +222,117 @@ def test_each_peer_has_its_own_queue() -> None:
     (effect,) = effects_of(link.step, Transmit)
     assert (effect.peer, effect.messages) == (other.id, [content(n) for n in range(4)])
     assert link.core.queued == 2
+
+
+# What a core follows
+
+
+def followed(link: Link, *messages: Message) -> list[Transmission]:
+    """One step's sends, all of them followed."""
+    several = [link.step.send_followed(PEER, message) for message in messages]
+    link.core.flush()
+    return several
+
+
+def pass_ticks(link: Link, count: int) -> None:
+    """Let time pass."""
+    link.step.tick += count
+    link.step.now = Micros(link.step.now + count * TICK_US)
+
+
+def test_what_waits_is_not_due_and_patience_counts_from_when_it_left() -> None:
+    """However long the queue is: a repetition would only stand behind it."""
+    link = Link()
+    link.up(credit=1)
+    first, second = followed(link, content(1), content(2))
+    assert link.transmitted() == [content(1)]
+    pass_ticks(link, 50)
+    assert (first.is_waiting, second.is_waiting) == (True, True), "the driver has one, and did not say that it left"
+    assert not first.is_due(link.step.tick, 4)
+    assert not second.is_due(link.step.tick, 4)
+    assert link.ready(1) == [content(2).aged(50 * TICK_US)]
+    assert (first.is_waiting, second.is_waiting) == (False, True)
+    pass_ticks(link, 1)
+    link.ready(PLENTY)
+    due_tick = second.late_ticks + 4
+    assert due_tick >= 51 + 4
+    assert not second.is_due(due_tick - 1, 4)
+    assert second.is_due(due_tick, 4)
+
+
+def test_what_leaves_at_once_is_as_patient_as_ever() -> None:
+    """On an idle link nothing changes; nor for what a node says to itself."""
+    link = Link()
+    link.up()
+    several = [*followed(link, content(1), CONTROL, URGENT), link.step.send_followed(link.step.me, CONTROL)]
+    assert [one.late_ticks for one in several] == [0] * 4
+    pass_ticks(link, 3)
+    assert not any(one.is_due(link.step.tick, 4) for one in several)
+    pass_ticks(link, 1)
+    assert all(one.is_due(link.step.tick, 4) for one in several)
+
+
+def test_patience_knows_how_long_a_slow_link_needs() -> None:
+    """Once it was full: there and back, for the answer may wait behind as large a message."""
+    link = Link()
+    size = content(1, 10_000).weight
+    link.up(credit=size)
+    followed(link, content(1, 10_000))
+    pass_ticks(link, 4)
+    link.ready(PLENTY)
+    (second,) = followed(link, content(2, 10_000))
+    assert 7 <= second.late_ticks <= 8
+    assert not second.is_due(link.step.tick + second.late_ticks + 3, 4)
+
+
+def test_what_is_lost_is_due_at_the_next_tick_and_then_ever_later() -> None:
+    """Waiting, or on its way when the link ended: it never comes, so nothing is waited for."""
+    link = Link()
+    link.up(credit=1)
+    several = followed(link, content(1), content(2), CONTROL, BULK)
+    link.core.link_lost(PEER.id)
+    assert all(one.is_lost and not one.is_waiting for one in several)
+    assert not any(one.is_due(link.step.tick, 4) for one in several)
+    assert all(one.is_due(link.step.tick + 1, 4) for one in several)
+    assert not any(one.is_due(link.step.tick + 2, 4, tries=3) for one in several)
+    assert all(one.is_due(link.step.tick + 4, 4, tries=9) for one in several)
+
+
+def test_each_is_told_of_its_own_message() -> None:
+    """Also when the lanes put them into another order, and some wait."""
+    link = Link()
+    link.up(credit=URGENT.weight + 1)
+    late, soon = followed(link, content(1), URGENT)
+    assert link.transmitted() == [URGENT, content(1)]
+    link.ready(1)
+    unfollowed = link.step.send(PEER, content(3))
+    one, other = followed(link, content(2), CONTROL)
+    assert link.transmitted() == [CONTROL]
+    assert unfollowed is None
+    assert (one.is_waiting, late.is_waiting, soon.is_waiting) == (True, False, False)
+    link.ready(1)
+    assert not other.is_waiting
+
+
+def test_what_fills_the_link_goes_alone() -> None:
+    """In one frame with a large message a heartbeat is heard when all of that is there."""
+    link = Link()
+    link.up(credit=1_000)
+    for message in (content(1, 5_000), URGENT, CONTROL):
+        link.step.send(PEER, message)
+    link.core.flush()
+    first, second = effects_of(link.step, Transmit)
+    assert (first.messages, second.messages) == ([URGENT, CONTROL], [content(1, 5_000)])
+    assert (first.weight, second.weight) == (URGENT.weight + CONTROL.weight, content(1, 5_000).weight)
+
+
+def test_a_full_queue_gives_up_what_is_repeated_first() -> None:
+    """Bulk is asked for again and content is repeated; liveness stays, or a busy link would make us look dead."""
+    link = Link(queued_max=4)
+    link.step.send(PEER, content(1))
+    kept, lost, bulk = followed(link, content(2), content(3), BULK)
+    assert link.send(URGENT) == link.send(CONTROL) == []
+    assert (bulk.is_lost, lost.is_lost, kept.is_waiting) == (True, True, True)
+    assert link.core.queued == 4
+    assert len(records_of(link.step, Kind.DROP)) == 2
+    assert link.up() == [URGENT, CONTROL, content(1), content(2)]

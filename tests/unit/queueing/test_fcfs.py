@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Publish
+from p2psub.queueing.discipline import Queued
 from p2psub.queueing.fcfs import FirstComeFirstServed
 from tests.unit.bench import event_of, parcel_of
 
@@ -24,7 +25,7 @@ def test_content_leaves_in_the_order_it_came_each_once(pushes: list[bool]) -> No
     for now, push in enumerate(pushes):
         if push:
             pushed += 1
-            queue.push(message(pushed), Micros(now))
+            queue.push(Queued(message(pushed), 1, Micros(now), None), Micros(now))
         elif queue:
             popped += 1
             left = queue.pop(Micros(now))
