@@ -87,7 +87,7 @@ class CubeConfig:
     custody_ticks: Ticks = 3
     """A cast without custody after this time is sent again, through another contact if there is one."""
     cast_ticks_max: Ticks = 60
-    """An open cast is forgotten after this time; anti-entropy and the owner's retries take over."""
+    """An open cast of a change is forgotten after this time; anti-entropy takes over."""
     remember_ticks: Ticks = 240
     """Answers are remembered this long for repeated casts."""
     accepted_after_ticks: Ticks = 12

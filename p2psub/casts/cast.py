@@ -19,6 +19,7 @@ from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, Custod
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.model.transmission import Transmission
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
@@ -58,16 +59,22 @@ class Local(Protocol):
 
     def take(self, cast: CastId, payload: Payload, part: Prefix) -> None: ...
 
+    def has_time(self, payload: Payload, open_ticks: int, open_us: int) -> bool:
+        """Whether an answer still matters after a cast was open for so long."""
+        ...
+
 
 class _Half:
     """One sibling half that we handed on."""
 
-    __slots__ = ("holder", "in_custody", "payload", "sent_tick", "summary", "tries")
+    __slots__ = ("holder", "in_custody", "payload", "sent_tick", "summary", "transmission", "tries")
 
     def __init__(self, payload: Payload) -> None:
         self.payload = payload
         self.holder: Contact | None = None
         self.sent_tick = 0
+        self.transmission: Transmission | None = None
+        """What became of the last request, if there was one to ask."""
         self.tries = 0
         self.in_custody = False
         self.summary: Summary | None = None
@@ -107,6 +114,10 @@ class _OpenCast:
 
 _Name = tuple[CastId, Prefix]
 
+_LAPSE_TICKS: Final = 14
+"""Custody that is not renewed lapses after this time and as long again as it was renewed. A guess: two may be lost."""
+_RENEW_TICKS: Final = 6
+"""Custody is renewed after this time, then after twice that, and so on."""
 BACKOFF_MAX: Final = 4
 """A half that no super-node takes is tried at ever longer intervals, up to this many times the first."""
 
@@ -218,16 +229,22 @@ class Casts:
 
     def _send_half(self, cast: _OpenCast, half: Prefix) -> None:
         slot = cast.halves[half]
-        receiver = self._receiver(half, slot.tries)
+        # Custody that lapsed: the custodian may know the answer that we did not get.
+        is_silent = slot.in_custody and slot.holder is not None and not self._liveness.is_dead(slot.holder.id)
+        receiver, before = slot.holder if is_silent else self._receiver(half, slot.tries), slot.transmission
+        is_there = before is not None and before.is_waiting and receiver == slot.holder
         slot.holder, slot.sent_tick, slot.in_custody = receiver, self._step.tick, False
         slot.tries += 1
-        if receiver is None:
+        if receiver is None or is_there:
             return
         self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, tries=slot.tries)
         waited_us = self._step.now - cast.opened_us
         payload = slot.payload.aged(waited_us) if waited_us else slot.payload
-        self._step.send(receiver, payload.request(cast.id, half, cast.hops + 1))
-        if not slot.payload.wants_answer:
+        request = payload.request(cast.id, half, cast.hops + 1)
+        if slot.payload.wants_answer:
+            slot.transmission = self._step.send_followed(receiver, request)
+        else:
+            self._step.send(receiver, request)
             slot.summary = slot.payload.merge(())
 
     def _receiver(self, half: Prefix, tries: int) -> Contact | None:
@@ -252,6 +269,8 @@ class Casts:
         slot = self._slot(custody.id, custody.subcube)
         if slot is not None and slot.holder is not None and slot.holder.id == peer.id:
             slot.in_custody = True
+            if slot.transmission is not None:
+                slot.transmission.confirm(self._step.tick)
 
     def on_answer(self, peer: Contact, answer: Answer) -> None:
         cast = self._with_half.get((answer.id, answer.subcube))
@@ -305,12 +324,13 @@ class Casts:
     # Time
 
     def tick(self) -> None:
-        """Send again a half without custodian, or whose custodian died; never because an answer is slow."""
+        """Send again a half without custodian, or whose custodian is silent; never because an answer is slow."""
         for cast in list(self._open.values()):
-            if self._step.tick - cast.opened_tick > self._config.cast_ticks_max:
+            open_ticks = self._step.tick - cast.opened_tick
+            if not self._local.has_time(cast.payload, open_ticks, self._step.now - cast.opened_us):
                 self._close(cast, is_whole=False)
                 continue
-            if not cast.is_in_custody:
+            if not cast.is_in_custody or is_doubled(open_ticks, _RENEW_TICKS):
                 self._take_custody(cast)
             for half, slot in cast.halves.items():
                 if slot.summary is None and self._is_stuck(slot):
@@ -343,6 +363,17 @@ class Casts:
                 self._step.send(parent, Custody(cast.id, cast.subcube))
 
     def _is_stuck(self, slot: _Half) -> bool:
-        if slot.in_custody and slot.holder is not None:
-            return self._liveness.is_dead(slot.holder.id)
-        return self._step.tick - slot.sent_tick >= self._config.custody_ticks * min(slot.tries, BACKOFF_MAX)
+        patience = self._config.custody_ticks * min(slot.tries, BACKOFF_MAX)
+        if slot.holder is None or slot.transmission is None:
+            return self._step.tick - slot.sent_tick >= patience
+        is_dead = self._liveness.is_dead(slot.holder.id)
+        if slot.in_custody:
+            return is_dead or slot.transmission.is_due(self._step.tick, _LAPSE_TICKS)
+        if is_dead and slot.transmission.is_waiting:
+            return self._step.tick - slot.sent_tick >= patience
+        return slot.transmission.is_due(self._step.tick, patience, slot.tries)
+
+
+def is_doubled(ticks: int, first: int) -> bool:
+    """Whether so many ticks are a time, then twice that, then twice that again, and so on."""
+    return ticks > 0 and ticks % first == 0 and (ticks // first).bit_count() == 1

@@ -13,6 +13,8 @@ BATCH_MAX = 256
 
 SIGNATURE_BYTES = 64
 LEAF_BYTES = 16
+LEAF_WEIGHT = 2 + LEAF_BYTES
+"""With what MessagePack puts before it."""
 
 Leaf = Annotated[bytes, msgspec.Meta(min_length=LEAF_BYTES, max_length=LEAF_BYTES)]
 """Hash of an event."""

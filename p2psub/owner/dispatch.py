@@ -7,19 +7,23 @@ from typing import Final
 
 from p2psub.model.batches import batches_of
 from p2psub.model.content import Guarantee
-from p2psub.model.ids import ClusterId, Contact, NodeId, Process
+from p2psub.model.ids import ClusterId, Contact, NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import ClusterWants, Route
 from p2psub.model.place_sets import union_of
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.model.transmission import Transmission
 from p2psub.overlay.election import Election
 from p2psub.owner.spool import Spool
 from p2psub.parcels.shipment import Places, Shipment, bids_of, delivery, want_of
 
 Debt = tuple[ClusterId, Places]
 """What a subscription is to get, and where it lives."""
+
+Followed = tuple[SubscriptionId, int, Transmission]
+"""A subscription, the number of a delivery in its stream, and what became of the message that it went in."""
 
 _WANTS_MAX: Final = 1 << 12
 """Subscriptions of one peer that share a message."""
@@ -39,8 +43,14 @@ class Dispatch:
         self._spool = spool
         self._attempt = 0
 
-    def send(self, shipment: Shipment, age_us: Micros, debts: Iterable[Debt], through_super_node: bool = False) -> None:
-        """Own cluster: one message to every peer (at first); others: one multicast by our super-node."""
+    def send(
+        self, shipment: Shipment, age_us: Micros, debts: Iterable[Debt], through_super_node: bool = False
+    ) -> list[Followed]:
+        """Own cluster: one message to every peer (at first); others: one multicast by our super-node.
+
+        Returns what became of what is promised.
+        """
+        followed: list[Followed] = []
         by_peer: dict[NodeId, tuple[Contact, list[Places]]] = {}
         afar: list[Debt] = []
         is_promised = shipment.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
@@ -55,15 +65,21 @@ class Dispatch:
         for contact, wants in by_peer.values():
             for some in batches_of(wants, weight_of_want, _WANTS_MAX):
                 missed = self._spool.missed_by(want[0] for want in some)
-                self._step.send(contact, delivery(shipment, age_us, some, missed, owner))
+                message = delivery(shipment, age_us, some, missed, owner)
+                if owner is None:
+                    self._step.send(contact, message)
+                else:
+                    transmission = self._step.send_followed(contact, message)
+                    followed += [(want[0], want[2], transmission) for want in some]
         for first in range(0, len(afar), _ROUTED_MAX):
-            self._route(shipment, age_us, afar[first : first + _ROUTED_MAX], owner)
+            followed += self._route(shipment, age_us, afar[first : first + _ROUTED_MAX], owner)
+        return followed
 
     def _contact_in(self, cluster: ClusterId, node: NodeId) -> Contact | None:
         """A subscriber that we reach ourselves, because it is of our cluster."""
         return self._contact_of(node) if cluster == self._election.cluster else None
 
-    def _route(self, shipment: Shipment, age_us: Micros, debts: list[Debt], owner: Process | None) -> None:
+    def _route(self, shipment: Shipment, age_us: Micros, debts: list[Debt], owner: Process | None) -> list[Followed]:
         """Have our super-node carry events to subscribers that we do not reach."""
         if self._election.super_node is not None:
             self._attempt += 1
@@ -75,10 +91,14 @@ class Dispatch:
             wants = tuple([_cluster_wants(cluster, some, needed, timeout_us) for cluster, some in by_cluster.items()])
             missed = self._spool.missed_by(places[0] for _, places in debts)
             route = Route(self._attempt, shipment.part(needed), age_us, wants, missed, owner)
+            if owner is not None:
+                transmission = self._step.send_followed(self._election.super_node, route)
+                return [(places[0], places[2], transmission) for _, places in debts]
             self._step.send(self._election.super_node, route)
         elif shipment.parcel.guarantee is Guarantee.AT_MOST_ONCE:
             count = sum(places[1].bit_count() for _, places in debts)
             self._step.record(Kind.DROP, reason=Reason.NO_SUPER_NODE, count=count)
+        return []
 
 
 def _cluster_wants(cluster: ClusterId, some: list[Places], whole: int, timeout_us: int) -> ClusterWants:

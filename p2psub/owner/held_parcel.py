@@ -20,6 +20,7 @@ from p2psub.model.messages.pubsub import Acknowledged, Obligation, OwedHead, Owe
 from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import bitmap_within, event_runs, explicit, from_bitmap, to_bitmap, union_of
 from p2psub.model.places import TableVersion
+from p2psub.model.transmission import Transmission
 from p2psub.owner.retention import places_where
 from p2psub.parcels.shipment import by_topic, places_of_indexes
 
@@ -106,6 +107,16 @@ def places_of_keys(head: OwedHead) -> int:
     return union_of(int.from_bytes(bitmap, "little") for _, bitmap in head.keys)
 
 
+def _owed(head: OwedHead, places: int) -> dict[SubscriptionId, tuple[ClusterId, int]]:
+    """To whom which of the places are owed."""
+    owed: dict[SubscriptionId, tuple[ClusterId, int]] = {}
+    for obligation in head.owed:
+        some = int.from_bytes(obligation.bitmap, "little") & places
+        if some:
+            owed[obligation.subscription] = (obligation.cluster, some)
+    return owed
+
+
 def _counted_once(head: OwedHead, places: int) -> list[tuple[int, int]]:
     """How many subscriptions want an event, and which of the places that are: each counts once, whoever told us."""
     matched: list[tuple[int, int]] = []
@@ -145,6 +156,7 @@ class HeldParcel:
         "places",
         "publisher",
         "refused_by",
+        "requests",
         "retained",
         "spooled",
         "stage",
@@ -174,17 +186,13 @@ class HeldParcel:
         self.retained = int.from_bytes(head.retained, "little") & places
         """The events whose class keeps them when they owe nothing any more."""
         self.body_bytes = head.body_bytes
-        self.owed: dict[SubscriptionId, tuple[ClusterId, int]] = {}
+        self.owed = _owed(head, places)
         """To whom which of the events are still owed."""
         self.ordered = {obligation.subscription: None for obligation in head.owed if obligation.is_ordered}
         """The subscriptions that get events in the order of their publishers."""
         self.bids = {one.subscription: one.bid for one in head.owed if one.bid is not None}
         """Of the subscriptions that do not bid what all bid."""
         self.timeout_us = head.timeout_us
-        for obligation in head.owed:
-            owed = int.from_bytes(obligation.bitmap, "little") & places
-            if owed:
-                self.owed[obligation.subscription] = (obligation.cluster, owed)
         self.matched = _counted_once(head, places)
         """How many subscriptions want an event, and which events those are."""
         self.stage = HeldStage.TAKEN
@@ -196,6 +204,8 @@ class HeldParcel:
         """Members that we asked for a copy; None if others may have asked some before us."""
         self.refused_by: dict[NodeId, None] = {}
         """Members whose disks take nothing at present."""
+        self.requests: list[Transmission] = []
+        """What became of the last requests for a copy."""
         self.taken_tick = tick
         self.kept_tick = 0
         """When we last asked another member to hold it, or were asked."""
@@ -217,6 +227,11 @@ class HeldParcel:
     def event_bytes(self) -> int:
         """What one of the events takes, on average."""
         return OVERHEAD_BYTES + self.body_bytes
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a request for a copy waits for its link."""
+        return any(request.is_waiting for request in self.requests)
 
     def turn(self, turn: HeldTurn) -> None:
         """Something happened to it."""

@@ -7,6 +7,7 @@ publisher are stored in the order in which they came: an answer that is late hol
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from p2psub.config import PubSubConfig
 from p2psub.matching.matcher import Wanted
@@ -19,12 +20,16 @@ from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import all_places, bitmap_within, from_bitmap, places_at, places_in, union_of
 from p2psub.model.step import Step
+from p2psub.model.transmission import Transmission
 from p2psub.model.vectors import lowest_common
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.empty_shards import EmptyShards
 from p2psub.owner.match_index import MatchIndex
 from p2psub.parcels.shipment import by_topic, places_of_indexes
+
+_PATIENCE: Final = 2
+"""Ticks after which a silent shard is asked again. A guess: a heartbeat."""
 
 
 @dataclass(slots=True)
@@ -38,7 +43,8 @@ class Gathering:
     age_us: Micros
     started_us: Micros
     asked_tick: int
-    shards: dict[int, None]
+    shards: dict[int, Transmission | None]
+    """Those without an answer, and what became of the last request, if their owner is known."""
     matches: dict[SubscriptionId, tuple[ClusterId, int]] = field(default_factory=dict)
     """The places of the events that a subscription wants."""
     ordered: dict[SubscriptionId, None] = field(default_factory=dict)
@@ -112,7 +118,8 @@ class Matchmaker:
         """Find the subscriptions that want the events; returns all events of their publisher that can be stored now."""
         topics, events = by_topic(parcel.events), parcel.events
         keys = tuple([events[indexes[0]].key for indexes in topics.values()])
-        shards = {shard: None for shard in range(self._config.shards) if not self._shards.has(shard)}
+        silent = [shard for shard in range(self._config.shards) if not self._shards.has(shard)]
+        shards: dict[int, Transmission | None] = dict.fromkeys(silent)
         self._number += 1
         now, tick = self._step.now, self._step.tick
         gathering = Gathering(self._number, parcel, keys, publisher, age_us, now, tick, shards)
@@ -141,7 +148,7 @@ class Matchmaker:
             self._close_shard(gathering, shard, self._arc_lease.claims)
         elif owner is not None and cluster is not None:
             request = MatchRequest(cluster, shard, gathering.number, tuple([_without_body(e) for e in events]))
-            self._step.send(owner, request)
+            gathering.shards[shard] = self._step.send_followed(owner, request)
 
     def _close_shard(self, gathering: Gathering, shard: int, claims: Vector) -> None:
         gathering.shards.pop(shard, None)
@@ -204,9 +211,14 @@ class Matchmaker:
     def ask_again(self, gathering: Gathering) -> list[Gathering]:
         """Ask the shards that are silent; returns what can be stored by that."""
         gathering.asked_tick = self._step.tick
-        for shard in list(gathering.shards):
+        for shard in self._due(gathering):
             self._ask(gathering, shard)
         return self._finished(gathering)
+
+    def _due(self, gathering: Gathering) -> list[int]:
+        """The shards whose answers are late: a request that waits for its link is not asked again."""
+        tick = self._step.tick
+        return [shard for shard, asked in gathering.shards.items() if asked is None or asked.is_due(tick, _PATIENCE)]
 
     def tick(self) -> list[Gathering]:
         """Give up what is no longer ours: its publisher will find the new owner. Returns what must be asked again.
@@ -219,7 +231,7 @@ class Matchmaker:
                 is_given_up = is_given_up or not all(self._arc_lease.serves(key) for key in gathering.keys)
                 if is_given_up:
                     self._forget(gathering)
-        return [g for g in self._gathering.values() if self._step.tick - g.asked_tick >= 2]
+        return [g for g in self._gathering.values() if self._step.tick - g.asked_tick >= _PATIENCE]
 
 
 def _without_body(event: Event) -> Event:

@@ -176,6 +176,6 @@ def age_of(head: OwedHead, wall_us: int) -> Micros:
     return older(head.age_us, max(0, wall_us - head.written_us))
 
 
-def bytes_of_owed(owed_parcel: OwedParcel) -> int:
+def bytes_of_owed(held: tuple[HeldParcel, OwedParcel]) -> int:
     """To the byte: its attributes may be nearly all of it, and a message that is too large ends its link."""
-    return len(msgspec.msgpack.encode(owed_parcel))
+    return len(msgspec.msgpack.encode(held[1]))

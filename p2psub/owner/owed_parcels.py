@@ -174,9 +174,8 @@ class OwedParcels:
         worth the rest of its holders.
         """
         held.kept_tick = self._step.tick + _SPARE_TICKS - self._config.retry_ticks
-        held.asked = {}
-        needed = self._holders.copies_required - 1
-        for contact in self._holders.missing(held)[:needed]:
+        held.asked, held.requests = {}, []
+        for contact in self._holders.missing(held)[: self._holders.copies_required - 1]:
             self._ask(contact, [held])
 
     def note_copies(self, held: HeldParcel) -> bool:
@@ -198,10 +197,11 @@ class OwedParcels:
     def _send_copies(self, contact: Contact, several: list[HeldPart]) -> None:
         cluster = self._election.cluster
         if cluster is not None:
-            owed_parcels = [held.as_owed(parcel, self._step.now) for held, parcel in several]
-            is_one = len(owed_parcels) == 1
-            for batch in [owed_parcels] if is_one else batches_of(owed_parcels, bytes_of_owed, _PARCELS_PER_MESSAGE):
-                self._step.send(contact, StoreCopy(cluster, tuple(batch)))
+            owed = [(held, held.as_owed(parcel, self._step.now)) for held, parcel in several]
+            for batch in [owed] if len(owed) == 1 else batches_of(owed, bytes_of_owed, _PARCELS_PER_MESSAGE):
+                transmission = self._step.send_followed(contact, StoreCopy(cluster, tuple([copy for _, copy in batch])))
+                for held, _ in batch:
+                    held.requests.append(transmission)
 
     def on_store_copy(self, peer: Contact, asked: StoreCopy) -> tuple[list[HeldParcel], list[OwedPlaces]]:
         """Hold what we do not hold yet; returns what is new here, and all of it that we hold now.
@@ -340,12 +340,12 @@ class OwedParcels:
             held.turn(HeldTurn.NEW_TABLE)
             self._spool.release(held)
             held.held_by = {me: held.held_by[me]} if me in held.held_by else {}
-            held.told_by, held.kept_tick = None, -1_000
+            held.told_by, held.kept_tick, held.requests = None, -1_000, []
             for piece in self.log.cut_by_owner(held):
                 self._look_at(piece, self._step.tick)
 
     def _look_soon(self, held: HeldParcel) -> None:
-        held.kept_tick = -1_000
+        held.kept_tick, held.requests = -1_000, []
         self._look_at(held, self._step.tick + 1)
 
     def _look_at(self, held: HeldParcel, tick: int) -> None:
@@ -365,11 +365,11 @@ class OwedParcels:
     def _due(self, held: HeldParcel) -> list[Contact]:
         """The members to ask now to hold it; also decides when to look at it again."""
         owner, me, tick = self._arc_lease.owner_of(held.key), self._step.me.id, self._step.tick
-        if owner is None:
+        if owner is None or held.is_asking:
             self._look_at(held, tick + 1)
             return []
         is_mine, is_stated = owner.id == me, held.is_held_by(owner.id)
-        patience = self._config.retry_ticks
+        patience = self._config.retry_ticks + max([request.late_ticks for request in held.requests], default=0)
         if tick < held.kept_tick + patience and (is_mine or not is_stated):
             self._look_at(held, held.kept_tick + patience)
             return []
@@ -384,7 +384,7 @@ class OwedParcels:
         if tick < held.kept_tick + patience:
             self._look_at(held, held.kept_tick + patience)
             return []
-        held.kept_tick = tick
+        held.kept_tick, held.requests = tick, []
         if is_replica:
             self._look_at(held, tick + patience)
             if not has_owner:

@@ -290,14 +290,15 @@ class Owner:
         super_node = self._election.super_node
         if super_node is not None and super_node.id == peer.id:
             self._settle(routed.parcel, routed.outcomes)
+            if self._is_us(routed.owner):
+                self._payments.under_way(routed.under_way)
             self._take_acks(routed.owner, routed.acks)
 
     def on_window_update(self, peer: Contact, update: WindowUpdate) -> None:
         self._take_acks(update.owner, [ack for ack in update.acks if ack.subscription.node == peer.id])
 
     def _take_acks(self, owner: Process | None, acks: Iterable[StreamAck]) -> None:
-        """The streams of an earlier start of ours had the same names and other numbers."""
-        if owner is not None and owner.contact.id == self._step.me.id and owner.incarnation == self._step.incarnation:
+        if self._is_us(owner):
             for id_, subscription, places in self._payments.on_acks(acks):
                 taken = (OutcomeOf(subscription, Outcome.DELIVERED, to_bitmap(places)),)
                 for held in self.owed_parcels.log.pieces_at(id_, places):
@@ -314,6 +315,11 @@ class Owner:
             expired = (OutcomeOf(subscription, Outcome.EXPIRED, to_bitmap(places)),)
             for held in self.owed_parcels.log.pieces_at(id_, places):
                 self._settle_piece(held, expired)
+
+    def _is_us(self, owner: Process | None) -> bool:
+        """The streams of an earlier start of ours had the same names and other numbers."""
+        step = self._step
+        return owner is not None and owner.contact.id == step.me.id and owner.incarnation == step.incarnation
 
     def _settle(self, parcel: ParcelId, outcomes: Iterable[OutcomeOf]) -> None:
         for held in list(self.owed_parcels.log.pieces_of(parcel)):

@@ -20,7 +20,7 @@ from p2psub.model.places import TableVersion
 from p2psub.model.step import Step
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.collection import Collection
-from p2psub.owner.dispatch import Debt, Dispatch
+from p2psub.owner.dispatch import Debt, Dispatch, Followed
 from p2psub.owner.due_list import DueList
 from p2psub.owner.held_parcel import HeldParcel, HeldStage
 from p2psub.owner.owed_parcels import HeldPart, OwedParcels
@@ -106,8 +106,14 @@ class Payments:
         """
         if self._table != self._arc_lease.version:
             self._table = self._arc_lease.version
-            for stream in [stream for stream in self._streams.values() if stream.is_ordered]:
-                del self._streams[stream.subscription]
+            for stream in list(self._streams.values()):
+                if stream.is_ordered:
+                    del self._streams[stream.subscription]
+                    continue
+                for delivery in stream.sent.values():
+                    if delivery.transmission is not None:
+                        # Another super-node may lead, which has none of it.
+                        delivery.transmission.doubt(self._step.tick)
 
     def collected(self) -> None:
         """All that is owed to ordered subscriptions under our keys is here: line it up, publisher by publisher."""
@@ -145,6 +151,14 @@ class Payments:
                     stream.probes = 0 if ack.room else stream.probes
                 self._touched[ack.subscription] = stream
         return taken
+
+    def under_way(self, several: Iterable[tuple[SubscriptionId, int]]) -> None:
+        """Our super-node is at these numbers still: to send them again would be in vain."""
+        for id_, number in several:
+            stream = self._streams.get(id_)
+            delivery = None if stream is None else stream.sent.get(number)
+            if delivery is not None and delivery.transmission is not None:
+                delivery.transmission.confirm(self._step.tick)
 
     # Sending
 
@@ -242,7 +256,14 @@ class Payments:
     def _send(self, batch: _Batch, again: bool, several: list[HeldPart]) -> None:
         for held, parcel in several:
             if not self.is_overdue(held):
-                self._dispatch.send(Shipment(parcel), held.age_us(self._step.now), batch[held], again)
+                self._follow(self._dispatch.send(Shipment(parcel), held.age_us(self._step.now), batch[held], again))
+
+    def _follow(self, several: list[Followed]) -> None:
+        for id_, number, transmission in several:
+            stream = self._streams.get(id_)
+            delivery = None if stream is None else stream.sent.get(number)
+            if delivery is not None:
+                delivery.transmission = transmission
 
     # Time
 
@@ -297,7 +318,7 @@ class Payments:
             del self._streams[stream.subscription]
             return
         for delivery in list(stream.sent.values()):
-            if not delivery.is_refused and self._step.tick >= self._due_tick(delivery):
+            if not delivery.is_refused and self._is_due(delivery):
                 delivery.tries += 1
                 self._repeat(stream, delivery, again)
         if stream.is_stopped and not stream.room:
@@ -305,8 +326,17 @@ class Payments:
             stream.room = 1
         self._advance(stream, batch)
 
+    def _is_due(self, delivery: Delivery) -> bool:
+        """Its answer is late, counted from when it left; what waits is on its way however long that takes."""
+        patience = self._patience(delivery.tries)
+        if delivery.transmission is None:
+            return self._step.tick >= delivery.sent_tick + patience
+        return delivery.transmission.is_due(self._step.tick, patience, delivery.tries)
+
     def _due_tick(self, delivery: Delivery) -> int:
-        return delivery.sent_tick + self._patience(delivery.tries)
+        """When to look at it: not before its answer may be late; and in a while if it was, for it waits or is lost."""
+        due_tick = delivery.sent_tick + self._patience(delivery.tries)
+        return due_tick if due_tick > self._step.tick else self._step.tick + self._config.retry_ticks
 
     def _patience(self, tries: int) -> int:
         return self._config.redeliver_ticks * min(tries, _BACKOFF_MAX)

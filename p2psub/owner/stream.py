@@ -12,6 +12,7 @@ from typing import Final
 from p2psub.model.ids import ClusterId, SubscriptionId
 from p2psub.model.messages.pubsub import OwedParcelId, StreamAck
 from p2psub.model.place_sets import first_places, union_of
+from p2psub.model.transmission import Transmission
 
 _ROOM_AT_FIRST: Final = 256
 """Events that leave before the subscriber has said how many its channel takes. A guess: one parcel."""
@@ -23,7 +24,7 @@ _IN_FLIGHT_BYTES_MAX: Final = 4 * 1024 * 1024
 class Delivery:
     """Events of a parcel that left together under one number, as far as they have no outcome yet."""
 
-    __slots__ = ("event_bytes", "id", "is_refused", "number", "places", "sent_tick", "tries")
+    __slots__ = ("event_bytes", "id", "is_refused", "number", "places", "sent_tick", "transmission", "tries")
 
     def __init__(self, number: int, id_: OwedParcelId, places: int, event_bytes: int, tick: int) -> None:
         self.number = number
@@ -31,6 +32,8 @@ class Delivery:
         self.places = places
         self.event_bytes = event_bytes
         self.sent_tick = tick
+        self.transmission: Transmission | None = None
+        """What became of the message that it went in last; none while its events are read from the store."""
         self.tries = 1
         self.is_refused = False
         """Whether the channel had no room for it: it is not on its way, and waits for room."""
@@ -181,7 +184,7 @@ class Stream:
         if delivery.is_refused:
             delivery.is_refused = False
             self._count(delivery, delivery.places, 1)
-        delivery.sent_tick = tick
+        delivery.sent_tick, delivery.transmission = tick, None
 
     def settle(self, id_: OwedParcelId, places: int) -> None:
         """These events have an outcome, or are not ours to send any more."""

@@ -27,6 +27,7 @@ from p2psub.model.place_sets import event_runs, from_bitmap, places_in
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.model.transmission import Transmission
 from p2psub.overlay.lookup import Lookups
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.shipment import by_topic, places_by_owner, places_of_indexes
@@ -69,6 +70,8 @@ class _Waiting:
     sent_tick: int
     places: int
     """The events that are not acknowledged."""
+    transmissions: list[Transmission] = field(default_factory=list)
+    """What became of its parts at the last try."""
     turns: dict[str, _Turn] = field(default_factory=dict)
     """By topic."""
     tries: int = 0
@@ -159,7 +162,8 @@ class Publisher:
         waiting.tries += 1
         age = older(Micros(0), self._step.now - waiting.born_us)
         part, after = waiting.parcel.part(places), tuple(self._after(waiting))
-        self._step.send(owner, Publish(part, age, after, is_repeated=waiting.tries > 1))
+        message = Publish(part, age, after, is_repeated=waiting.tries > 1)
+        waiting.transmissions.append(self._step.send_followed(owner, message))
 
     def _after(self, waiting: _Waiting) -> Iterator[Predecessor]:
         """The last event before it on each of its topics that still waits."""
@@ -177,6 +181,7 @@ class Publisher:
         wanted: dict[Place, tuple[Key, dict[int, int]]] = {}
         for waiting in several:
             waiting.sent_tick = self._step.tick
+            waiting.transmissions.clear()
             for owner, (key, places) in places_by_owner(waiting.parcel, self._owner_of).items():
                 if places & waiting.places:
                     wanted.setdefault(key if owner is None else owner, (key, {}))[1][waiting.parcel.number] = places
@@ -265,10 +270,17 @@ class Publisher:
         due: list[_Waiting] = []
         for waiting in self._outbox.values():
             waiting.redirects = 0
-            if self._step.tick - waiting.sent_tick >= self._config.retry_ticks:
+            if self._is_due(waiting):
                 due.append(waiting)
         if due:
             self._look_up(due)
+
+    def _is_due(self, waiting: _Waiting) -> bool:
+        """An answer is late for every part of it that left."""
+        tick, patience, tries = self._step.tick, self._config.retry_ticks, waiting.tries
+        if not waiting.transmissions:
+            return tick - waiting.sent_tick >= patience
+        return all(transmission.is_due(tick, patience, tries) for transmission in waiting.transmissions)
 
 
 def _places_behind(waiting: _Waiting, sent: dict[int, int]) -> int:

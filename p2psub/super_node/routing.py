@@ -8,25 +8,30 @@ from typing import Final
 
 import msgspec
 
-from p2psub.casts.cast import Casts
+from p2psub.casts.cast import Casts, is_doubled
 from p2psub.model.bids import NO_BID, Bid, is_late
 from p2psub.model.content import DeclarationState, Guarantee, Subscription
-from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, SubscriptionId
+from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventPayload, EventSummary, Summary, Target
 from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, StreamAck, Want
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import Parcel, ParcelId
-from p2psub.model.place_sets import from_bitmap, to_bitmap
+from p2psub.model.place_sets import from_bitmap, to_bitmap, union_of
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.model.transmission import Transmission
 from p2psub.overlay.directory import Directory
 from p2psub.parcels.shipment import Places, Shipment, delivery
 from p2psub.super_node.change_set import ChangeSet
 
-_PATIENCE_TICKS: Final = 4
-"""How long a cast waits for subscribing peers; the owner tries those that are late again. A guess: two heartbeats."""
+_PATIENCE_TICKS: Final = 2
+_TRIES_MAX: Final = 2
+"""How often a subscribing peer is asked; the owner tries those that are late again. A guess: two heartbeats in all."""
+
+_TELL_TICKS: Final = 8
+"""An owner hears after this time that its events are still under way, then after twice that, and so on."""
 
 
 @dataclass(slots=True)
@@ -37,6 +42,8 @@ class _Unanswered:
     deliver: Deliver
     unanswered: dict[SubscriptionId, int]
     """Places of the events without an outcome."""
+    transmission: Transmission
+    tries: int = 1
 
 
 @dataclass(slots=True)
@@ -47,8 +54,31 @@ class _Arriving:
     outcomes: list[OutcomeOf]
     acks: dict[SubscriptionId, StreamAck]
     arrived_us: Micros
-    arrived_tick: int
-    sent_tick: int
+
+
+_RouteName = tuple[NodeId, int, SubscriptionId, int]
+"""Which start of which peer asked, and a number in its stream to a subscription: the same events for good."""
+
+
+@dataclass(slots=True, eq=False)
+class _OpenRoute:
+    """Events on their way to other clusters, and the owner that waits to hear of them."""
+
+    peer: Contact
+    attempt: int
+    parcel: ParcelId
+    owner: Process
+    wants: list[Want]
+    opened_tick: int
+
+    @property
+    def names(self) -> list[_RouteName]:
+        return [_name_of(self.peer, self.owner, want) for want in self.wants]
+
+
+def _name_of(peer: Contact, owner: Process, want: Want) -> _RouteName:
+    # By the peer itself, not by the owner that it names: it might hold up the streams of another.
+    return peer.id, owner.incarnation, want.subscription, want.number
 
 
 class Routing:
@@ -70,6 +100,8 @@ class Routing:
         self._contact_of = contact_of
         self._arriving: dict[ParcelId, dict[CastId, _Arriving]] = {}
         self._casts = casts
+        self._routes: dict[_RouteName, _OpenRoute] = {}
+        """What is on its way to other clusters."""
 
     # Out
 
@@ -78,25 +110,47 @@ class Routing:
         if not route.parcel.is_sound():
             self._step.record(Kind.DROP, peer=peer.id, reason=Reason.FOREIGN_EVENT, count=len(route.parcel.events))
             return
-        targets: list[Target] = []
-        parcel, owner = route.parcel.id, route.owner
         late: list[OutcomeOf] = []
-        for cluster, wants, bids in route.wants:
-            entry = self._directory.get(cluster)
-            in_time = self._in_time(route.parcel, route.age_us, wants, late) if bids else wants
-            if entry is not None and in_time:
-                targets.append((cluster, entry.prefix, in_time, bids))
-        if late and owner is not None:
-            self._step.send(peer, Routed(route.attempt, parcel, tuple(late), owner))
+        targets, repeated = self._targets(peer, route, late)
+        parcel, owner = route.parcel.id, route.owner
+        if owner is not None and (late or repeated):
+            self._step.send(peer, Routed(route.attempt, parcel, tuple(late), owner, (), tuple(repeated)))
+        if not targets:
+            return
+        wants = [want for _, _, wants, _ in targets for want in wants]
+        open_route = None if owner is None else _OpenRoute(peer, route.attempt, parcel, owner, wants, self._step.tick)
+        if open_route is not None:
+            self._routes |= dict.fromkeys(open_route.names, open_route)
 
         def report(summary: Summary, _: bool) -> None:
             assert isinstance(summary, EventSummary)
+            for name in () if open_route is None else open_route.names:
+                self._routes.pop(name, None)
             if summary.outcomes or summary.acks:
                 self._step.send(peer, Routed(route.attempt, parcel, summary.outcomes, owner, summary.acks))
 
-        if targets:
-            payload = EventPayload(route.parcel, route.age_us, tuple(targets), route.missed, owner)
-            self._casts.start(payload, report)
+        whole = route.parcel.places
+        part = route.parcel.part(union_of(from_bitmap(want.bitmap, whole) for want in wants) or whole)
+        self._casts.start(EventPayload(part, route.age_us, tuple(targets), route.missed, owner), report)
+
+    def _targets(
+        self, peer: Contact, route: Route, late: list[OutcomeOf]
+    ) -> tuple[list[Target], list[tuple[SubscriptionId, int]]]:
+        """Where the events go; and what is on its way there already, which is not sent again."""
+        targets: list[Target] = []
+        repeated: list[tuple[SubscriptionId, int]] = []
+        for cluster, wants, bids in route.wants:
+            entry = self._directory.get(cluster)
+            fresh: list[Want] = []
+            for want in wants:
+                if route.owner is not None and _name_of(peer, route.owner, want) in self._routes:
+                    repeated.append((want.subscription, want.number))
+                else:
+                    fresh.append(want)
+            in_time = self._in_time(route.parcel, route.age_us, tuple(fresh), late) if bids else tuple(fresh)
+            if entry is not None and in_time:
+                targets.append((cluster, entry.prefix, in_time, bids))
+        return targets, repeated
 
     def _in_time(
         self, parcel: Parcel, age_us: Micros, wants: tuple[Want, ...], late: list[OutcomeOf]
@@ -118,7 +172,7 @@ class Routing:
     def take(self, cast: CastId, payload: EventPayload) -> None:
         """Our cluster's part: hand the events to their subscribers here."""
         parcel, whole = payload.parcel, payload.parcel.places
-        arriving = _Arriving({}, [], {}, self._step.now, self._step.tick, self._step.tick)
+        arriving = _Arriving({}, [], {}, self._step.now)
         by_peer: dict[NodeId, list[Places]] = {}
         wants: list[Want] = []
         for cluster, _, some_wants, bids in payload.targets if parcel.is_sound() else ():
@@ -139,13 +193,14 @@ class Routing:
             contact = self._contact_of(node)
             if contact is not None:
                 deliver = delivery(Shipment(parcel), payload.age_us, some, payload.missed, payload.owner)
-                self._step.send(contact, deliver)
+                if parcel.guarantee is Guarantee.AT_MOST_ONCE:
+                    self._step.send(contact, deliver)
+                    continue
                 unanswered: dict[SubscriptionId, int] = {}
                 for id_, places, *_ in some:
                     unanswered[id_] = unanswered.get(id_, 0) | places
-                arriving.waiting[node] = _Unanswered(contact, deliver, unanswered)
-        if parcel.guarantee is Guarantee.AT_MOST_ONCE:
-            arriving.waiting.clear()
+                followed = self._step.send_followed(contact, deliver)
+                arriving.waiting[node] = _Unanswered(contact, deliver, unanswered, followed)
         if arriving.waiting:
             self._arriving.setdefault(parcel.id, {})[cast] = arriving
         else:
@@ -182,12 +237,24 @@ class Routing:
         self._casts.answer_locally(cast, EventSummary(tuple(arriving.outcomes), tuple(arriving.acks.values())))
 
     def tick(self) -> None:
-        """Repeat to peers that have not answered; answer for those that have when patience ends."""
+        """Tell owners what is still under way; repeat to peers that have not answered, and answer for the others."""
+        for route in dict.fromkeys(self._routes.values()):
+            if is_doubled(self._step.tick - route.opened_tick, _TELL_TICKS):
+                under_way = tuple([(want.subscription, want.number) for want in route.wants])
+                self._step.send(route.peer, Routed(route.attempt, route.parcel, (), route.owner, (), under_way))
         open_casts = [(parcel, cast, a) for parcel, by in self._arriving.items() for cast, a in by.items()]
         for parcel, cast, arriving in open_casts:
-            if self._step.tick - arriving.arrived_tick >= _PATIENCE_TICKS:
+            for node, waiting in list(arriving.waiting.items()):
+                if waiting.transmission.is_due(self._step.tick, _PATIENCE_TICKS, waiting.tries):
+                    self._repeat(arriving, node)
+            if not arriving.waiting:
                 self._finish(parcel, cast)
-            elif self._step.tick - arriving.sent_tick >= 2:
-                arriving.sent_tick = self._step.tick
-                for waiting in arriving.waiting.values():
-                    self._step.send(waiting.contact, waiting.deliver.aged(self._step.now - arriving.arrived_us))
+
+    def _repeat(self, arriving: _Arriving, node: NodeId) -> None:
+        waiting = arriving.waiting[node]
+        if waiting.tries >= _TRIES_MAX:
+            del arriving.waiting[node]
+        else:
+            deliver = waiting.deliver.aged(self._step.now - arriving.arrived_us)
+            waiting.transmission = self._step.send_followed(waiting.contact, deliver)
+            waiting.tries += 1

@@ -180,6 +180,12 @@ class Term:
             assert isinstance(payload, EventPayload)
             self.routing.take(cast, payload)
 
+    def has_time(self, payload: Payload, open_ticks: int, open_us: int) -> bool:
+        """A change is cast anew after a while; an event lasts as long as anybody may still take it."""
+        if isinstance(payload, EventPayload):
+            return payload.age_us + open_us <= self._office.config.pubsub.undelivered_ttl_us
+        return open_ticks <= self._office.config.cube.cast_ticks_max
+
     def on_changes_replicated(self, peer: Contact, replicated: ChangesReplicated) -> None:
         """A candidate holds more than before."""
         if self.log.on_changes_replicated(peer, replicated):

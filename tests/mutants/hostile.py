@@ -348,3 +348,27 @@ DISKS_ARE_FULL = Scenario(
     load=Load(subscriptions=24, events_per_second=40.0, churn_per_second=0.2),
 )
 """Disks take nothing for seconds, one after the other."""
+
+CUBE_IS_SLOW = Scenario(
+    clusters=2,
+    members=3,
+    seconds=130.0,
+    quiet_seconds=62.0,
+    faults=(),
+    schedules=(),
+    cube_bandwidths=(16_000,),
+    cube_loads=(1.2,),
+    load=Load(
+        subscriptions=8,
+        all_share=1.0,
+        body_bytes=20_000,
+        burst_share=0.0,
+        churn_per_second=0.0,
+        replay_share=0.0,
+        retained_share=0.0,
+        at_most_once_share=0.0,
+        slow_share=0.0,
+        ordered_share=0.0,
+    ),
+)
+"""The link between two clusters is offered more than it carries, in events of more than a second each."""

@@ -48,6 +48,7 @@ from p2psub.model.places import Table, TableVersion
 from p2psub.model.records import Kind, Record
 from p2psub.model.rights import Rights
 from p2psub.model.step import Body, Step
+from p2psub.model.transmission import Transmission
 from p2psub.node.cores import Cores, assemble
 from p2psub.node.security_context import SecurityContext
 from p2psub.parcels.sealer import Notary
@@ -176,6 +177,14 @@ def sent(step: Step) -> list[tuple[Contact, Message]]:
     taken, step.sends[:] = list(step.sends), []
     step.followed.clear()
     return taken
+
+
+def hold_up(step: Step) -> list[Transmission]:
+    """What is asked to be sent and followed stays in the queues of its links; it is sent all the same for `sent`."""
+    several = list(step.followed.values())
+    for transmission in several:
+        transmission.wait()
+    return several
 
 
 def sent_of(step: Step, kind: type[M]) -> list[tuple[Contact, M]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import msgspec
 
@@ -16,10 +16,7 @@ from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Bitmap, Parcel, ParcelId, measured, weight_of_events
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
-from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, Leaf
-
-_LEAF: Final = 2 + LEAF_BYTES
-"""A leaf and what MessagePack puts before it."""
+from p2psub.model.seals import BATCH_MAX, LEAF_WEIGHT, Leaf
 
 
 class Declare(Message, frozen=True):
@@ -128,7 +125,6 @@ class OwedParcel(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def weight(self) -> int:
-        """Its bytes on a link, or a few more or less."""
         beside = (self.matches, self.age_us, self.owed, self.matched, self.vector, self.publisher)
         return self.parcel.weight + measured(beside)
 
@@ -166,7 +162,6 @@ OwedPlaces = tuple[OwedParcelId, Bitmap]
 class StoreCopy(Message, frozen=True):
     """Asks the receiver to hold what is owed: replication, hand-over and give-back alike."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     cluster: ClusterId
     owed_parcels: tuple[OwedParcel, ...]
 
@@ -318,13 +313,14 @@ class OutcomeOf(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Routed(Message, frozen=True):
-    """What the multicast achieved."""
+    """What the multicast achieved; or, while it is under way, which subscriptions and numbers are on it."""
 
     attempt: int
     parcel: ParcelId
     outcomes: tuple[OutcomeOf, ...]
     owner: Process | None = None
     acks: tuple[StreamAck, ...] = ()
+    under_way: tuple[tuple[SubscriptionId, Natural], ...] = ()
 
 
 class Deliver(Message, frozen=True):
@@ -380,7 +376,7 @@ class ParcelToOwner(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return HEAD + _LEAF * len(self.leaves) + self.parcel.weight
+        return HEAD + LEAF_WEIGHT * len(self.leaves) + self.parcel.weight
 
     def aged(self, by_us: int) -> ParcelToOwner:
         return ParcelToOwner(self.parcel, self.leaves, older(self.age_us, by_us))
@@ -398,7 +394,7 @@ class ParcelToShard(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return HEAD + len(self.cluster) + _LEAF * len(self.leaves) + self.parcel.weight
+        return HEAD + len(self.cluster) + LEAF_WEIGHT * len(self.leaves) + self.parcel.weight
 
     def aged(self, by_us: int) -> ParcelToShard:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))

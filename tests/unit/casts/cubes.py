@@ -29,6 +29,9 @@ class FakeLocal:
     def take(self, cast: CastId, payload: Payload, part: Prefix) -> None:
         self.taken.append((cast, payload, part))
 
+    def has_time(self, payload: Payload, open_ticks: int, open_us: int) -> bool:
+        return open_ticks <= CONFIG.cube.cast_ticks_max
+
 
 def cluster_at(prefix: str) -> ClusterId:
     """The cluster that owns a prefix."""

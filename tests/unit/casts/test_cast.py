@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from p2psub.casts.cast import is_doubled
 from p2psub.model.content import Guarantee
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, Process, SubscriptionId
@@ -169,14 +170,15 @@ def test_half_without_custody_is_tried_through_another_contact() -> None:
 
 
 def test_half_in_custody_is_not_repeated_however_slow_the_answer() -> None:
-    """Only a death of the holder starts it anew: a slow answer is no reason for a second walk."""
+    """While custody is renewed, only a death of the holder starts it anew: a slow answer is no reason for that."""
     bench = Bench("00")
     cast = bench.start()
     sent(bench.step)
-    for holder, half in (("10", "1"), ("01", "01")):
-        bench.casts.on_custody(leader_of(holder), Custody(cast, Prefix(half)))
     dying_ticks = CONFIG.liveness.unreachable_after_ticks
-    tick(bench.step, bench.casts.tick, CONFIG.cube.cast_ticks_max - 1 - dying_ticks)
+    for count in range(1, CONFIG.cube.cast_ticks_max - dying_ticks):
+        tick(bench.step, bench.casts.tick)
+        for holder, half in (("10", "1"), ("01", "01")) if count == 1 or is_doubled(count, 6) else ():
+            bench.casts.on_custody(leader_of(holder), Custody(cast, Prefix(half)))
     assert sent(bench.step) == []
     bench.kill("10")
     tick(bench.step, bench.casts.tick)

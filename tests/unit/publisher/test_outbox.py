@@ -14,6 +14,7 @@ from tests.unit.bench import (
     CONFIG,
     at,
     bits,
+    hold_up,
     node_at,
     sent,
     sent_of,
@@ -218,3 +219,19 @@ def test_whatever_an_owner_says_each_event_is_answered_once(said: list[tuple[int
     publisher.find(OWNER)
     again = [event for _, publish in sent_of(publisher.step, Publish) for event in publish.parcel.events]
     assert len(again) == len({event.id for event in again}) == publisher.outbox
+
+
+def test_publish_that_waits_for_its_link_is_not_repeated() -> None:
+    """Its patience begins when it left; if it never leaves, the ring is asked at the next tick."""
+    publisher = PublishingPeer(owner=OWNER)
+    publisher.publish()
+    (waiting,) = hold_up(publisher.step)
+    sent(publisher.step)
+    tick(publisher.step, publisher.core.tick, 5 * CONFIG.pubsub.retry_ticks)
+    assert publisher.looked_up() == []
+    waiting.leave(publisher.step.tick, 2)
+    tick(publisher.step, publisher.core.tick, CONFIG.pubsub.retry_ticks + 1)
+    assert publisher.looked_up() == []
+    waiting.lose(publisher.step.tick)
+    tick(publisher.step, publisher.core.tick)
+    assert len(publisher.looked_up()) == 1

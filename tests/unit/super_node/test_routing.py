@@ -30,6 +30,7 @@ from tests.unit.bench import (
     change_of,
     epoch,
     event_of,
+    hold_up,
     node_at,
     on_topic,
     parcel_of,
@@ -395,3 +396,90 @@ def test_late_route_is_answered_and_not_cast() -> None:
     assert payload.targets == ((FAR, Prefix("1"), (in_time,), PRESSED),)
     station.core.on_route(at(32), Route(7, FOUR, Micros(5), ((FAR, (LATE,), PRESSED),), (), PROCESS))
     assert len(station.casts.started) == 1
+
+
+# On its way
+
+OWNER = at(32)
+
+
+def route(*numbers: int, attempt: int = 1, process: Process = PROCESS) -> Route:
+    """An owner has its events cast, each number to a subscription of its own in another cluster."""
+    wants = tuple(Want(subscription_of(on_topic("x"), 70 + number).id, b"", number) for number in numbers)
+    return Route(attempt, PARCEL, Micros(0), ((FAR, wants, ()),), (), process)
+
+
+def under_way(station: Station) -> list[tuple[Contact, list[int]]]:
+    """What owners heard to be on its way since the last look."""
+    said = [(to, message) for to, message in sent(station.step) if isinstance(message, Routed)]
+    return [(to, [number for _, number in message.under_way]) for to, message in said]
+
+
+def cast_numbers(station: Station) -> list[list[int]]:
+    """The numbers on each cast that was started."""
+    payloads = [payload for payload, _ in station.casts.started if isinstance(payload, EventPayload)]
+    return [[want.number for _, _, wants, _ in payload.targets for want in wants] for payload in payloads]
+
+
+def test_what_is_on_its_way_is_not_cast_again_and_its_owner_hears_so() -> None:
+    """The rest of a repeated route is; and all of it when its cast is over, for an outcome may be missing."""
+    station = Station()
+    station.core.on_route(OWNER, route(1, 2))
+    assert (cast_numbers(station), under_way(station)) == ([[1, 2]], [])
+    station.core.on_route(OWNER, route(2, 3, attempt=2))
+    assert (cast_numbers(station)[1:], under_way(station)) == ([[3]], [(OWNER, [2])])
+    station.core.on_route(OWNER, route(3, 1, attempt=3))
+    assert (cast_numbers(station)[2:], under_way(station)) == ([], [(OWNER, [3, 1])])
+    _, done = station.casts.started[0]
+    done(EventSummary(()), False)
+    station.core.on_route(OWNER, route(1, 2, 3, attempt=4))
+    assert (cast_numbers(station)[2:], under_way(station)) == ([[1, 2]], [(OWNER, [3])])
+
+
+def test_owner_hears_ever_more_seldom_what_is_still_on_its_way() -> None:
+    """So that it need not send it again, however slow a link behind us is."""
+    station = Station()
+    station.core.on_route(OWNER, route(1, 2))
+    told: list[int] = []
+    for count in range(1, 40):
+        tick(station.step, station.core.tick)
+        told += [count for said in under_way(station) if said == (OWNER, [1, 2])]
+    assert told == [8, 16, 32]
+    _, done = station.casts.started[0]
+    done(EventSummary(()), True)
+    tick(station.step, station.core.tick, 100)
+    assert under_way(station) == []
+
+
+def test_nobody_holds_up_what_another_owner_sends() -> None:
+    """Whoever it says it is; nor does a new start of the owner wait for the last one, whose numbers were others."""
+    station = Station()
+    station.core.on_route(at(99), route(1))
+    station.core.on_route(OWNER, route(1))
+    station.core.on_route(OWNER, route(1, process=Process(OWNER, 6)))
+    assert cast_numbers(station) == [[1], [1], [1]]
+
+
+def test_number_that_is_named_twice_is_harmless() -> None:
+    """A member may say anything."""
+    station = Station()
+    station.core.on_route(OWNER, route(1, 1))
+    _, done = station.casts.started[0]
+    done(EventSummary(()), True)
+    station.core.on_route(OWNER, route(1))
+    assert cast_numbers(station) == [[1, 1], [1]]
+
+
+def test_what_waits_for_a_peer_of_ours_is_not_sent_again_and_keeps_the_cast_open() -> None:
+    """Its patience begins when it leaves; what is lost is tried at once, and then left to its owner."""
+    station = Station()
+    station.arrive(FIRST)
+    (waiting,) = hold_up(station.step)
+    sent(station.step)
+    tick(station.step, station.core.tick, 20)
+    assert (sent(station.step), station.outcomes()) == ([], [])
+    waiting.lose(station.step.tick)
+    tick(station.step, station.core.tick)
+    assert [to for to, _ in sent(station.step)] == [at(64)]
+    tick(station.step, station.core.tick, 2)
+    assert station.outcomes() == [{}]
