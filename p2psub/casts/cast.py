@@ -118,6 +118,7 @@ _LAPSE_TICKS: Final = 14
 """Custody that is not renewed lapses after this time and as long again as it was renewed. A guess: two may be lost."""
 _RENEW_TICKS: Final = 6
 """Custody is renewed after this time, then after twice that, and so on."""
+_DOUBLED_MAX: Final = 16
 BACKOFF_MAX: Final = 4
 """A half that no super-node takes is tried at ever longer intervals, up to this many times the first."""
 
@@ -187,7 +188,7 @@ class Casts:
         if own is None or not spread.is_mine(own, asked.subcube):
             self._step.send(peer, CastRefused(asked.id, asked.subcube, self._directory.entries()))
             return
-        is_new = self._seen.pop(name, None) is None
+        is_new = self._seen.pop(name, None) is None and name not in self._open
         kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, Reason.CAST_REPEATED)
         self._step.record(kind, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops, reason=reason)
         self._seen[name] = self._step.tick
@@ -288,6 +289,8 @@ class Casts:
         slot = self._slot(refused.id, refused.subcube)
         if slot is not None:
             slot.in_custody = False
+            if slot.transmission is not None:
+                slot.transmission.lose(self._step.tick)
 
     def _slot(self, cast: CastId, half: Prefix) -> _Half | None:
         found = self._with_half.get((cast, half))
@@ -375,5 +378,10 @@ class Casts:
 
 
 def is_doubled(ticks: int, first: int) -> bool:
-    """Whether so many ticks are a time, then twice that, then twice that again, and so on."""
-    return ticks > 0 and ticks % first == 0 and (ticks // first).bit_count() == 1
+    """Whether so many ticks are a time, then twice that, and so on up to sixteen times, and then as often."""
+    times = ticks // first
+    return (
+        ticks > 0
+        and ticks % first == 0
+        and (times % _DOUBLED_MAX == 0 or (times < _DOUBLED_MAX and times.bit_count() == 1))
+    )

@@ -6,6 +6,11 @@ core's patience counts from when the message left, and what the link then needs;
 
 from __future__ import annotations
 
+from typing import Final
+
+_WORD_TICKS_MAX: Final = 192
+"""How long the word of a receiver is believed at most: it must not have forgotten what it answered. A guess."""
+
 
 class Transmission:
     """One message on its way to its link.
@@ -38,9 +43,9 @@ class Transmission:
         self._counts_tick = tick
 
     def confirm(self, tick: int) -> None:
-        """Its receiver has it, and is at it still: it may take as long again as it took so far."""
+        """Its receiver has it, and is at it still: it may take as long again as it took so far, within bounds."""
         self.is_waiting = self.is_lost = False
-        self._counts_tick = max(self._counts_tick, tick + tick - self._asked_tick)
+        self._counts_tick = max(self._counts_tick, tick + min(tick - self._asked_tick, _WORD_TICKS_MAX))
 
     def doubt(self, tick: int) -> None:
         """Its receiver may be gone: what it confirmed counts no more."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from p2psub.casts.cast import is_doubled
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId
-from p2psub.model.messages.casts import Answer, ChangeCast, Custody
-from tests.unit.bench import CONFIG, hold_up, sent, sent_of, tick
+from p2psub.model.messages.casts import Answer, CastRefused, ChangeCast, Custody
+from p2psub.model.records import Kind
+from p2psub.model.transmission import Transmission
+from tests.unit.bench import CONFIG, hold_up, records_of, sent, sent_of, tick
 from tests.unit.casts.cubes import FOREIGN, PARENT, Bench, leader_of, vote
 
 PATIENCE = CONFIG.cube.custody_ticks
@@ -94,5 +96,36 @@ def test_custodian_renews_its_word_ever_more_seldom() -> None:
 
 
 def test_doubled_times_are_the_first_and_twice_the_last() -> None:
-    """And no other: a rule for what is said ever more seldom."""
-    assert [ticks for ticks in range(60) if is_doubled(ticks, 6)] == [6, 12, 24, 48]
+    """Up to sixteen times the first, and then as often: a rule for what is said ever more seldom."""
+    assert [ticks for ticks in range(400) if is_doubled(ticks, 6)] == [6, 12, 24, 48, 96, 192, 288, 384]
+
+
+def test_word_of_a_custodian_is_not_believed_longer_than_it_remembers_its_answer() -> None:
+    """Else a request that is repeated would find nothing, and be a new walk."""
+    transmission = Transmission(0)
+    transmission.confirm(5_000)
+    lapses = next(tick for tick in range(5_000, 6_000) if transmission.is_due(tick, 14))
+    assert lapses - 5_000 < CONFIG.cube.remember_ticks
+    assert is_doubled(96, 6), "and one that is renewed as seldom as it gets may be lost"
+    assert lapses - 5_000 > 2 * 96
+
+
+def test_refused_half_is_sent_on_at_the_next_tick() -> None:
+    """However long its custodian was believed."""
+    bench, cast = with_one_half()
+    sent(bench.step)
+    tick(bench.step, bench.casts.tick, 2)
+    bench.casts.on_custody(leader_of("10"), Custody(cast, Prefix("1")))
+    bench.casts.on_cast_refused(leader_of("10"), CastRefused(cast, Prefix("1"), ()))
+    tick(bench.step, bench.casts.tick)
+    assert tries(bench) == [(leader("11"), "1")]
+
+
+def test_repeated_request_for_an_open_cast_is_never_a_new_one() -> None:
+    """However long it is open: it is counted once as received."""
+    bench = Bench("10")
+    bench.local.has_time = lambda payload, open_ticks, open_us: True  # type: ignore[method-assign]
+    bench.ask("1")
+    tick(bench.step, bench.casts.tick, 2 * CONFIG.cube.remember_ticks)
+    bench.ask("1")
+    assert [record.kind for record in records_of(bench.step, Kind.RECEIVE, Kind.DUPLICATE)] == ["receive", "duplicate"]
