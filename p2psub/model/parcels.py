@@ -20,7 +20,7 @@ Bitmap = Annotated[bytes, msgspec.Meta(max_length=BATCH_MAX // 8)]
 """A set of places as it travels, lowest first. An empty one stands for all that travel with it."""
 
 
-_MEASURED_MAX: Final = 16
+_MEASURED_MAX: Final = 8
 """Events of a parcel that are measured to tell its weight. A guess: what one process publishes in one step is alike."""
 _BODY_HEAD: Final = 3
 """What MessagePack puts before a body, or a byte or two more."""
