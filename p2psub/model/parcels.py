@@ -120,7 +120,7 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
 def weight_of_events(events: tuple[Event, ...]) -> int:
     """Their bytes on a link, or a few more or less: of many events all bodies, and the rest of some in even steps."""
     some = events[:: -(-len(events) // _MEASURED_MAX)]
-    rest = measured([(e.id, e.topic, e.attributes, e.retain_us, e.guarantee) for e in some])
+    rest = measured([(e.id, e.topic, e.attributes, e.retain_us, e.guarantee, e.timeout_us) for e in some])
     return sum([len(event.body) for event in events]) + (rest + _BODY_HEAD * len(some)) * len(events) // len(some)
 
 

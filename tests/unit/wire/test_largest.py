@@ -130,6 +130,7 @@ LARGEST: list[Message] = [
     pubsub.MatchResponse(NAME, 1, BIG, OWED, VECTOR, False),
     pubsub.Route(BIG, PARCEL, AGE, ((NAME, WANTS, BIDS),), MISSED, PROCESS),
     pubsub.Routed(BIG, PARCEL_ID, OUTCOMES, PROCESS, ACKS),
+    pubsub.Routed(BIG, PARCEL_ID, (), PROCESS, (), tuple((want.subscription, want.number) for want in WANTS)),
     pubsub.Deliver(PARCEL, AGE, WANTS, MISSED, PROCESS, BIDS),
     pubsub.Delivered(PARCEL_ID, OUTCOMES, PROCESS, ACKS),
     pubsub.WindowUpdate(PROCESS, ACKS),
