@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from p2psub.model.content import Event
@@ -29,3 +30,15 @@ class CheckedParcel:
     def events_at(self, places: int) -> list[Hashed]:
         events, leaves = self.parcel.events, self.leaves
         return [(events[index], leaves[index]) for index in indexes_within(places, self.places)]
+
+
+def rows_of(hashed: list[Hashed]) -> Iterator[tuple[int, int]]:
+    """Where events of one publisher whose numbers are in a row begin, and how many they are."""
+    first = 0
+    for index in range(1, len(hashed) + 1):
+        if index < len(hashed):
+            node, incarnation, sequence = hashed[index - 1][0].id
+            if hashed[index][0].id == (node, incarnation, sequence + 1):
+                continue
+        yield first, index - first
+        first = index

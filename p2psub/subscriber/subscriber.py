@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +25,7 @@ from p2psub.parcels.remembered import Remembered
 from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
-from p2psub.subscriber.checked_parcel import CheckedParcel, Hashed
+from p2psub.subscriber.checked_parcel import CheckedParcel, Hashed, rows_of
 from p2psub.subscriber.held_subscription import HeldSubscription
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
@@ -347,7 +347,7 @@ class Subscriber:
         if late:
             self._notify_gap(id_, late, Reason.ORDER)
         traced = [hashed[index] for index in self._sampler.sample(Kind.DELIVER, events)]
-        for first, count in _rows(traced):
+        for first, count in rows_of(traced):
             run, digest = None if count == 1 else count, b"".join([leaf for _, leaf in traced[first : first + count]])
             self._step.record(Kind.DELIVER, event=traced[first][0].id, run=run, subscription=id_, digest=digest)
         self._step.effects.append(Notify(id_, events, born_us, limits_us))
@@ -387,15 +387,3 @@ class Subscriber:
                 idle = [name for name, i in wanted.inflows.items() if self._step.tick - i.used_tick >= _IDLE_TICKS]
                 for name in idle:
                     del wanted.inflows[name]
-
-
-def _rows(hashed: list[Hashed]) -> Iterator[tuple[int, int]]:
-    """Where events of one publisher whose numbers are in a row begin, and how many they are."""
-    first = 0
-    for index in range(1, len(hashed) + 1):
-        if index < len(hashed):
-            node, incarnation, sequence = hashed[index - 1][0].id
-            if hashed[index][0].id == (node, incarnation, sequence + 1):
-                continue
-        yield first, index - first
-        first = index
