@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 import json
 import os
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from p2psub.cli.choices import each_of, one_of
 from p2psub.cli.exits import explained
 from p2psub.cli.plots import check_plot
 from p2psub.cli.ranges import read_seeds, read_sizes
 from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress_of
-from p2psub.errors import ConfigError
 
 if TYPE_CHECKING:
     from sims.experiments.broadcast import BroadcastReading, Result, Trial
-
-
-E = TypeVar("E", bound=enum.StrEnum)
 
 
 def sim_broadcast(
@@ -56,7 +52,7 @@ def sim_broadcast(
         largest = SIMULATED_MAX if simulated_max is None else simulated_max
         trials = [
             Trial(algorithm, size, seed, failed, reading, largest)
-            for algorithm in _each_of(Algorithm, "algorithms", algorithms)
+            for algorithm in each_of(Algorithm, "algorithms", algorithms)
             for size in read_sizes(nodes)
             for seed in read_seeds(seeds)
         ]
@@ -94,24 +90,12 @@ def _reading(
 
     base = BroadcastReading()
     return BroadcastReading(
-        overlay=_one_of(Overlay, "overlay", overlay),
+        overlay=one_of(Overlay, "overlay", overlay),
         degree=base.degree if degree is None else degree,
         fanout=base.fanout if fanout is None else fanout,
         rounds=rounds,
-        choice=_one_of(Choice, "choice", choice),
+        choice=one_of(Choice, "choice", choice),
     )
-
-
-def _each_of(kind: type[E], field: str, text: str) -> list[E]:
-    """Names as written, each once."""
-    return list(dict.fromkeys(_one_of(kind, field, part.strip()) for part in text.split(",")))
-
-
-def _one_of(kind: type[E], field: str, text: str) -> E:
-    try:
-        return kind(text)
-    except ValueError:
-        raise ConfigError(field, f"{text!r} is not a valid value; choose from {', '.join(kind)}") from None
 
 
 def _in_order(results: list[Result], trials: list[Trial]) -> list[Result]:

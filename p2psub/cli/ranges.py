@@ -33,6 +33,20 @@ def read_sizes(text: str) -> list[int]:
     return list(sizes)
 
 
+def read_figures(field: str, text: str, low: float, high: float) -> list[float]:
+    """Figures as written, each once and within bounds: '0.5,1,2'."""
+    figures: dict[float, None] = {}
+    for part in text.split(","):
+        try:
+            figure = float(part)
+        except ValueError:
+            raise ConfigError(field, f"{part!r} is not a number") from None
+        if not low <= figure <= high:
+            raise ConfigError(field, f"{part.strip()} is not between {low:g} and {high:g}")
+        figures[figure] = None
+    return list(figures)
+
+
 def read_numbers(field: str, text: str) -> tuple[int, ...]:
     """Numbers one by one: '1,64,1000'."""
     try:

@@ -18,6 +18,8 @@ from rich.table import Table
 from p2psub.cli.broadcast import sim_broadcast
 from p2psub.cli.exits import explained
 from p2psub.cli.matching import sim_matching
+from p2psub.cli.mtep import sim_mtep
+from p2psub.cli.mtep_page import sim_mtep_page
 from p2psub.cli.ranges import read_seeds
 from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress_of
 from p2psub.errors import ConfigError
@@ -34,6 +36,8 @@ EXIT_TOO_SHORT = 5
 app = typer.Typer(no_args_is_help=True, help="Deterministic simulations.")
 app.command("matching")(sim_matching)
 app.command("broadcast")(sim_broadcast)
+app.command("mtep")(sim_mtep)
+app.command("mtep-page")(sim_mtep_page)
 
 
 @app.callback()
