@@ -165,8 +165,8 @@ class Saboteur:
         acting = [(said.epoch, host) for host, said in self._statuses(cluster) if said.role is Role.SUPER_NODE]
         return max(acting, key=lambda pair: pair[0] or (0, b""))[1] if acting else None
 
-    def may_strike(self, hosts: list[Host]) -> bool:
-        """Whether the budget allows that all of these fail now."""
+    def may_strike(self, hosts: list[Host], *, wipe: bool = False) -> bool:
+        """Whether the budget allows that all of these fail now, with their disks if `wipe`."""
         by_cluster: dict[ClusterId, list[Host]] = {}
         for host in hosts:
             if host.core is None or host.cluster is None:
@@ -178,6 +178,7 @@ class Saboteur:
                 [host.index for host in some],
                 self.world.now,
                 super_node=any(self.acts(host) for host in some),
+                wipe=wipe,
             )
             for cluster, some in sorted(by_cluster.items())
         )
@@ -189,7 +190,7 @@ class Saboteur:
 
     def strike(self, host: Host, *, silent: bool = False, wipe: bool = False, down_us: int | None = None) -> bool:
         """Crash a peer and plan its restart; False if the budget forbids it."""
-        if not self.may_strike([host]):
+        if not self.may_strike([host], wipe=wipe):
             return False
         self._fell(host, silent=silent, wipe=wipe)
         span = self.rng.randint(*DOWN_US) if down_us is None else down_us
@@ -198,7 +199,7 @@ class Saboteur:
 
     def strike_together(self, hosts: list[Host], *, silent: bool = False, wipe: bool = False) -> bool:
         """Crash several peers at one instant, or none of them."""
-        if not self.may_strike(hosts):
+        if not self.may_strike(hosts, wipe=wipe):
             return False
         for host in hosts:
             self._fell(host, silent=silent, wipe=wipe)
@@ -262,10 +263,14 @@ class Saboteur:
         """Partition these pairs for a while."""
         if not self.is_open:
             return
+        pairs = list(pairs)
         number = self.world.cut(pairs, both_ways=both_ways)
         cut = Cut(self.world.now, name)
         self.log.cuts.append(cut)
-        self.world.agenda.at(min(self.world.now + span_us, self.ends_us), self._heal, number, cut)
+        parted = {one.cluster for one, other in pairs if one.cluster is not None and one.cluster == other.cluster}
+        for cluster in parted:
+            self._budget.part(cluster, self.world.now)
+        self.world.agenda.at(min(self.world.now + span_us, self.ends_us), self._heal, number, cut, parted)
 
     def pause(self, host: Host, span_us: int) -> bool:
         """Freeze a peer: to the others it is down."""
@@ -283,16 +288,18 @@ class Saboteur:
         if host.core is not None and host.incarnation == incarnation and host.cluster is not None:
             self._budget.back(host.cluster, host.index, self.world.now)
 
-    def _heal(self, number: int, cut: Cut) -> None:
+    def _heal(self, number: int, cut: Cut, parted: set[ClusterId]) -> None:
         self.world.heal(number)
         cut.until_us = self.world.now
+        for cluster in parted:
+            self._budget.reunite(cluster, self.world.now)
 
     def _fell(self, host: Host, *, silent: bool, wipe: bool) -> None:
         assert host.cluster is not None
         acted = self.acts(host)
         now = self.world.now
         self.log.crashes.append(Crash(now, host.index, host.incarnation, host.cluster, acted, silent, wipe))
-        self._budget.fail(host.cluster, host.index, now, super_node=acted)
+        self._budget.fail(host.cluster, host.index, now, super_node=acted, wipe=wipe)
         succession = self._successions.fell(host, status_of(host), super_node=acted)
         if succession is not None:
             self.log.successions.append(succession)
@@ -363,7 +370,7 @@ class FaultSchedule:
         host = rng.choice(peers)
         if rng.random() < 0.3 and host.cluster is not None:
             host = saboteur.super_node(host.cluster) or host
-        wipe = rng.random() < 0.35 and "wipe" in self._kinds
+        wipe = rng.random() < 0.35 and "wipe" in self._kinds and saboteur.may_strike([host], wipe=True)
         saboteur.strike(host, silent=rng.random() < 0.5, wipe=wipe, down_us=rng.randint(*DOWN_US))
 
     def _outage(self) -> None:

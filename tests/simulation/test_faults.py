@@ -6,8 +6,10 @@ from random import Random
 
 import pytest
 
+from p2psub.model.ids import ClusterId
 from sims.engine.budget import Budget
 from sims.engine.faults import Crash, FaultSchedule, Saboteur
+from sims.engine.host import Host
 from sims.engine.placement import cluster_named
 from tests.simulation.worlds import SECOND_US, make_world, neighbours
 
@@ -98,6 +100,81 @@ def test_a_member_that_came_back_counts_for_six_heartbeats_more() -> None:
     assert not budget.allows(cluster, [2], 106 * HEARTBEAT_US - 1, super_node=False)
     assert budget.allows(cluster, [2], 106 * HEARTBEAT_US, super_node=False)
     assert budget.allows(cluster, [0], 101 * HEARTBEAT_US, super_node=False), "it is counted already"
+
+
+def _ring_of_three_that_lost_a_disk(at: int) -> tuple[Budget, ClusterId]:
+    """Member 0 fell with its disk then, and was back three heartbeats later."""
+    budget, cluster = Budget(HEARTBEAT_US, 3), cluster_named(0)
+    for member in range(3):
+        budget.enrol(cluster, member)
+    budget.fail(cluster, 0, at * HEARTBEAT_US, super_node=False, wipe=True)
+    budget.back(cluster, 0, (at + 3) * HEARTBEAT_US)
+    return budget, cluster
+
+
+def _may_lose_another_disk(budget: Budget, cluster: ClusterId, at: int) -> bool:
+    return budget.allows(cluster, [1], at * HEARTBEAT_US, super_node=False, wipe=True)
+
+
+def test_a_second_disk_is_lost_only_when_the_copies_of_the_first_could_be_made_anew() -> None:
+    """Two of three go on, so two disks may be the only ones with an event: across a cut neither can be replaced."""
+    budget, cluster = _ring_of_three_that_lost_a_disk(at=2)
+    budget.part(cluster, 0)
+    budget.part(cluster, 4 * HEARTBEAT_US)
+    budget.reunite(cluster, 50 * HEARTBEAT_US)
+    assert not _may_lose_another_disk(budget, cluster, at=90), "another cut lasts"
+    budget.reunite(cluster, 100 * HEARTBEAT_US)
+    assert not _may_lose_another_disk(budget, cluster, at=119), "the terms of both sides look for each other"
+    assert budget.allows(cluster, [1], 90 * HEARTBEAT_US, super_node=False), "a disk that is kept keeps its copies"
+    assert _may_lose_another_disk(budget, cluster, at=120)
+
+
+def test_a_disk_that_was_lost_and_made_up_for_does_not_count_in_later_cuts() -> None:
+    """What the ring had the time to repair no cut undoes."""
+    budget, cluster = _ring_of_three_that_lost_a_disk(at=0)
+    assert not _may_lose_another_disk(budget, cluster, at=8)
+    assert _may_lose_another_disk(budget, cluster, at=9)
+    budget.part(cluster, 10 * HEARTBEAT_US)
+    assert _may_lose_another_disk(budget, cluster, at=11)
+
+
+def test_a_member_without_its_disk_counts_on_when_it_falls_again() -> None:
+    """It was given nothing yet, whether or not its second fall takes the disk."""
+    budget, cluster = _ring_of_three_that_lost_a_disk(at=0)
+    budget.part(cluster, 4 * HEARTBEAT_US)
+    budget.fail(cluster, 0, 5 * HEARTBEAT_US, super_node=False)
+    budget.back(cluster, 0, 40 * HEARTBEAT_US)
+    budget.reunite(cluster, 41 * HEARTBEAT_US)
+    assert not _may_lose_another_disk(budget, cluster, at=60)
+    assert _may_lose_another_disk(budget, cluster, at=61)
+
+
+@pytest.mark.parametrize("both_ways", [True, False])
+def test_no_second_disk_is_wiped_in_a_ring_that_is_cut(both_ways: bool) -> None:
+    """A cut inside the ring tells the budget, and so does its end; a cut between rings does not."""
+    saboteur, rings = _saboteur_of_three_rings()
+    first, second, third = rings[0]
+    saboteur.cut("apart", [(first, host) for host in (*rings[1], *rings[2])], 60 * SECOND_US)
+    saboteur.cut("inside", [(third, second)], 20 * SECOND_US, both_ways=both_ways)
+    assert saboteur.strike(first, wipe=True, down_us=SECOND_US)
+    saboteur.world.run_for(15 * SECOND_US)
+    assert not saboteur.strike(second, wipe=True)
+    assert not saboteur.strike_together([second], wipe=True)
+    assert saboteur.may_strike([second])
+    saboteur.world.run_for(26 * SECOND_US)
+    assert saboteur.strike(second, wipe=True)
+
+
+def _saboteur_of_three_rings() -> tuple[Saboteur, list[list[Host]]]:
+    """Rings of three, with the fault window open."""
+    world, hosts = make_world(9, clusters=3)
+    budget = Budget(HEARTBEAT_US, 3)
+    for host in hosts:
+        assert host.cluster is not None
+        budget.enrol(host.cluster, host.index)
+    saboteur = Saboteur(world, budget, Random(1), lambda host: neighbours(hosts, host))
+    saboteur.ends_us = 120 * SECOND_US
+    return saboteur, [[host for host in hosts if host.cluster == cluster_named(n)] for n in range(3)]
 
 
 def test_an_outage_lasts_for_minutes() -> None:
