@@ -55,7 +55,7 @@ def acknowledges_before_replication(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OwedParcels, "replicate", lambda self, held: setattr(held, "kept_tick", self._step.tick))
 
 
-@mutant("S1", "S5", on=KEYS_MOVE_IN_BURSTS, first=3)
+@mutant("S1", "S5", on=KEYS_MOVE_IN_BURSTS, first=4)
 def takes_foreign_keys_of_a_parcel(patch: pytest.MonkeyPatch) -> None:
     """Rule: an owner takes the part of a parcel whose keys it serves. Here it takes all if any is its own."""
     of_ours = Intake._places_of_ours
@@ -174,7 +174,7 @@ def restarts_without_its_owed_events(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OwedParcels, "recover", nothing)
 
 
-@mutant("S1", on=RINGS_PART_AND_FALL, first=(6, 9, 10))
+@mutant("S1", on=RINGS_PART_AND_FALL, first=(9, 6, 10))
 def names_what_is_owed_by_its_events(patch: pytest.MonkeyPatch) -> None:
     """Rule: two owners parted by a cut each pay what they owe. Here the discharge of one is that of both."""
 

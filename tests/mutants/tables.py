@@ -81,7 +81,7 @@ def claims_before_owners_confirmed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Confirmations, "_apply_if_stored", hasty)
 
 
-@mutant("S1", "bound:stable", on=TERMS_FALL, first=(10, 12, 13))
+@mutant("S1", "bound:stable", on=TERMS_FALL, first=(13, 10, 12))
 def casts_before_candidates_hold(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change counts only when the first candidates have it. Here the super-node's own copy is enough."""
     patch.setattr(ChangeLog, "is_replicated", lambda self, number: self._changes.holds(number))
