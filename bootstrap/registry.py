@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from p2psub.config import NodeConfig
-from p2psub.model.effects import DenyCommand, Effect, Input, LinkLost, LinkReady, LinkUp, Received
+from p2psub.model.effects import DenyCommand, Effect, Input, LinkDrained, LinkLost, LinkUp, Received
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
@@ -19,7 +19,6 @@ from p2psub.model.step import Step
 from p2psub.node.egress import Egress
 from p2psub.overlay.denials import Denials
 from p2psub.overlay.directory import Directory
-from p2psub.queueing.fcfs import FirstComeFirstServed
 
 FOUNDING_US = Micros(20 * SECOND_US)
 """How long a founder has to announce its cluster before another is let. A guess: formation takes a few seconds."""
@@ -43,7 +42,7 @@ class RegistryCore:
         denials: DenyResponse | None = None,
     ) -> None:
         self._step = Step(me, incarnation, rng)
-        self._egress = Egress(self._step, config.egress, config.tick_us, FirstComeFirstServed)
+        self._egress = Egress(self._step, config.egress, config.tick_us)
         self._directory = Directory()
         # No node has news of denials for the authority's own bootstrap.
         self._denials = Denials(self._step, lambda _: False, denials)
@@ -63,10 +62,10 @@ class RegistryCore:
                 for message in input_.messages:
                     self._hear(input_.peer, message)
             elif isinstance(input_, LinkUp):
-                self._egress.link_up(input_.peer, input_.credit)
+                self._egress.link_up(input_.peer, input_.window)
                 self._denials.link_up(input_.peer)
-            elif isinstance(input_, LinkReady):
-                self._egress.link_ready(input_.peer, input_.credit)
+            elif isinstance(input_, LinkDrained):
+                self._egress.link_drained(input_)
             elif isinstance(input_, LinkLost):
                 self._egress.link_lost(input_.peer)
                 self._denials.link_lost(input_.peer)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -146,6 +146,12 @@ class EgressConfig:
     """Per link, by weight: messages differ in size a thousandfold."""
     bulk_share: Share = 0.1
     """Part of the link that bulk gets while content waits."""
+    discipline: Literal["mtep", "lrt", "fix", "fcfs"] = "mtep"
+    """Which content leaves first: docs/protocol/queues.md."""
+    weight: Share = 0.4
+    """Of what sending now earns, beside what waiting costs the others; for mtep alone."""
+    epsilon: Share = 0.04
+    """An event whose chance to be in time is no higher is not sent."""
 
 
 @dataclass(frozen=True, slots=True)

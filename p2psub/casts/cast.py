@@ -243,7 +243,7 @@ class Casts:
         payload = slot.payload.aged(waited_us) if waited_us else slot.payload
         request = payload.request(cast.id, half, cast.hops + 1)
         if slot.payload.wants_answer:
-            slot.transmission = self._step.send_followed(receiver, request)
+            slot.transmission = self._step.send_followed(receiver, request, is_repeat=slot.tries > 1)
         else:
             self._step.send(receiver, request)
             slot.summary = slot.payload.merge(())

@@ -36,18 +36,26 @@ class TimerFired(msgspec.Struct, frozen=True, gc=False):
 
 
 class LinkUp(msgspec.Struct, frozen=True, gc=False):
-    """A link is open, and takes `credit` bytes before the first LinkReady; the peer has proved these rights."""
+    """A link is open; the peer has proved these rights.
+
+    Until more is known of the link, so many bytes may be under way on it at a time.
+    """
 
     peer: Contact
-    credit: int
+    window: int
     rights: Rights = Rights()
 
 
-class LinkReady(msgspec.Struct, frozen=True, gc=False):
-    """The link has drained, and takes `credit` bytes from now on."""
+class LinkDrained(msgspec.Struct, frozen=True, gc=False):
+    """Of all that was put on the link since it is up, so many bytes have arrived."""
 
     peer: NodeId
-    credit: int
+    arrived: int
+    busy_us: int = 0
+    """For so long the link was full; 0: it had drained when the driver was asked to say so."""
+    busy_bytes: int = 0
+    """What arrived meanwhile."""
+    round_trip_us: int = 0
 
 
 class LinkLost(msgspec.Struct, frozen=True, gc=False):
@@ -152,7 +160,7 @@ Command = (
     | MeasuredCommand
 )
 FromDisk = Stored | PacksRead | DiskState
-Input = Received | TimerFired | LinkUp | LinkReady | LinkLost | FromDisk | Command
+Input = Received | TimerFired | LinkUp | LinkDrained | LinkLost | FromDisk | Command
 
 
 class Transmit(msgspec.Struct, frozen=True, gc=False):
@@ -162,7 +170,9 @@ class Transmit(msgspec.Struct, frozen=True, gc=False):
     messages: list[Message]
     stamp: Stamp
     weight: int = 0
-    """What they took of the link's credit, for the driver to give it back when they have left."""
+    """Roughly their bytes."""
+    drained_to: int | None = None
+    """Say LinkDrained as soon as no more than so many bytes are under way; none: nothing waits for that."""
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False):

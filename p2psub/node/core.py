@@ -18,8 +18,8 @@ from p2psub.model.effects import (
     FromDisk,
     Input,
     LeaveCommand,
+    LinkDrained,
     LinkLost,
-    LinkReady,
     LinkUp,
     MeasuredCommand,
     PacksRead,
@@ -35,7 +35,7 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
-from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsub, ring
+from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsub, ring, shards
 from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.places import Table
 from p2psub.model.reasons import Reason
@@ -136,15 +136,15 @@ class NodeCore:
             pubsub.StillOwed: owner.inquiries.on_still_owed,
             pubsub.GiveBackRequest: owner.inquiries.on_give_back_request,
             pubsub.GivenBack: owner.on_given_back,
-            pubsub.MatchRequest: owner.matchmaker.on_match_request,
-            pubsub.MatchResponse: owner.on_match_response,
+            shards.MatchRequest: owner.matchmaker.on_match_request,
+            shards.MatchResponse: owner.on_match_response,
             pubsub.Route: self._in_term(lambda term: term.routing.on_route),
             pubsub.Routed: owner.on_routed,
             pubsub.Deliver: cores.subscriber.on_deliver,
             pubsub.Delivered: self._on_delivered,
             pubsub.WindowUpdate: owner.on_window_update,
             pubsub.ParcelToOwner: owner.parcels.on_parcel_to_owner,
-            pubsub.ParcelToShard: owner.parcels.on_parcel_to_shard,
+            shards.ParcelToShard: owner.parcels.on_parcel_to_shard,
             cluster.ShardRequest: owner.shards.on_shard_request,
             cluster.ShardEmpty: owner.shards.on_shard_empty,
             DenyOffer: cores.denials.on_offer,
@@ -196,7 +196,7 @@ class NodeCore:
             step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
         for input_ in inputs:
-            if self.has_left and not isinstance(input_, LinkUp | LinkReady | LinkLost | FromDisk):
+            if self.has_left and not isinstance(input_, LinkUp | LinkDrained | LinkLost | FromDisk):
                 # What a node that has left took in would go with it.
                 continue
             if isinstance(input_, Received):
@@ -204,11 +204,22 @@ class NodeCore:
             else:
                 self._take(input_)
         self._cores.publisher.flush()
-        while step.sends_to_me:
-            message = step.sends_to_me.popleft()
-            self._handlers[type(message)](step.me, message)
-        self._cores.egress.flush()
+        self._send()
         return step.close()
+
+    def _send(self) -> None:
+        """Hear what we say to ourselves, send the rest, and hear what is said in the stead of those who get nothing."""
+        step, egress = self._step, self._cores.egress
+        while True:
+            while step.sends_to_me:
+                message = step.sends_to_me.popleft()
+                self._handlers[type(message)](step.me, message)
+            egress.flush()
+            answers = egress.take_answers()
+            if not answers:
+                return
+            for receiver, answer in answers:
+                self._handlers[type(answer)](receiver, answer)
 
     def _hear(self, received: Received) -> None:
         peer, handlers = received.peer, self._handlers
@@ -229,10 +240,10 @@ class NodeCore:
             self._take_from_disk(input_)
         elif isinstance(input_, LinkUp):
             cores.permits.link_up(input_.peer.id, input_.rights)
-            cores.egress.link_up(input_.peer, input_.credit)
+            cores.egress.link_up(input_.peer, input_.window)
             cores.denials.link_up(input_.peer)
-        elif isinstance(input_, LinkReady):
-            cores.egress.link_ready(input_.peer, input_.credit)
+        elif isinstance(input_, LinkDrained):
+            cores.egress.link_drained(input_)
         elif isinstance(input_, LinkLost):
             cores.liveness.link_lost(input_.peer)
             cores.ring.link_lost(input_.peer)
@@ -277,6 +288,7 @@ class NodeCore:
         cores = self._cores
         self._step.tick += 1
         self._step.effects.append(SetTimer(Micros(self._step.now + self._config.tick_us)))
+        cores.egress.tick()
         self._roles.watch()
         cores.lookups.tick()
         self._roles.tick()

@@ -28,7 +28,6 @@ from p2psub.owner.owner import Owner
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.publisher.publisher import Publisher
-from p2psub.queueing.fcfs import FirstComeFirstServed
 from p2psub.subscriber.subscriber import Subscriber
 from p2psub.super_node.antientropy import AntiEntropy
 from p2psub.super_node.change_set import ChangeSet
@@ -133,7 +132,7 @@ def assemble(
     return Cores(
         step=step,
         config=config,
-        egress=Egress(step, config.egress, config.tick_us, FirstComeFirstServed),
+        egress=Egress(step, config.egress, config.tick_us),
         permits=permits,
         liveness=liveness,
         ring=ring,

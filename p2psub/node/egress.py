@@ -1,45 +1,64 @@
 """The only sender: every message waits here, in a lane of its link, until the link can take it.
 
-Liveness goes first, then control. Content leaves in the order of the link's discipline; bulk gets a tenth of the link
-while content waits, and never goes ahead of the first two. What a core follows it is told of: that it waits, when it
-left and how long the link needs for it, or that it is lost.
+Liveness goes first, and waits for nothing. Then comes control. Content leaves in the order of the link's queue; bulk
+gets a tenth of the link while content waits. What a core follows it is told of: that it waits, when it left and how
+long the link needs for it, or that it is lost. What the queue does not send any more is answered in its receiver's
+stead.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final, cast
 
 from p2psub.config import EgressConfig
-from p2psub.model.effects import Connect, Transmit
+from p2psub.model.effects import Connect, LinkDrained, Transmit
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Lane, Message
+from p2psub.model.outcomes import Outcome
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
+from p2psub.model.stakes import LinkEstimate, Unsent
 from p2psub.model.step import Step
 from p2psub.model.transmission import Transmission
 from p2psub.node.pace import Pace
-from p2psub.queueing.discipline import Discipline, Queued
+from p2psub.node.queued import Content, Queued, waiting_of
+from p2psub.queueing.link_queue import LinkQueue
+
+_CONTROL_SHARE: Final = 2
+"""Control has a window of its own beside that of content: what is urgent does not wait for a link full of events."""
+_NOTICEABLE: Final = 0.1
+"""An estimate that moved by less is not worth computing all priorities anew."""
+_UNKNOWN: Final = LinkEstimate(0.0, 0.0)
+"""A link that was never full holds nothing up."""
 
 
 @dataclass(slots=True)
 class _Link:
     contact: Contact
-    content: Discipline
+    content: LinkQueue[Queued]
     urgent: deque[Queued] = field(default_factory=deque)
     control: deque[Queued] = field(default_factory=deque)
     bulk: deque[Queued] = field(default_factory=deque)
     queued: int = 0
     queued_bytes: int = 0
     is_up: bool = False
-    credit: int = 0
-    """Bytes it takes before it must drain; none while it is down."""
     bulk_debt: float = 0.0
-    pace: Pace = field(default_factory=Pace)
+    pace: Pace = field(default_factory=lambda: Pace(0))
+    told: LinkEstimate = _UNKNOWN
+    """What its queue goes by."""
     leaving: list[tuple[Transmission, Message]] = field(default_factory=list)
-    """What filled the link: it has left when the link asks for more."""
+    """What filled the link: it counts as gone when the link has drained."""
+
+    def limit(self, lane: Lane) -> float:
+        """A message of this lane goes while less is under way."""
+        if lane is Lane.LIVENESS:
+            return math.inf
+        return self.pace.window * _CONTROL_SHARE if lane is Lane.CONTROL else self.pace.window
 
 
 _Followed = list[Transmission | None]
@@ -49,12 +68,12 @@ _Followed = list[Transmission | None]
 class Egress:
     """All links of a node."""
 
-    def __init__(self, step: Step, config: EgressConfig, tick_us: Micros, discipline: Callable[[], Discipline]) -> None:
+    def __init__(self, step: Step, config: EgressConfig, tick_us: Micros) -> None:
         self._step = step
         self._tick_us = tick_us
         self._config = config
-        self._discipline = discipline
         self._links: dict[NodeId, _Link] = {}
+        self._answers: list[tuple[Contact, Message]] = []
         self.queued_max = 0
 
     @property
@@ -89,25 +108,22 @@ class Egress:
             self._put(contact, messages, of_peer, stamp)
 
     def _put(self, contact: Contact, messages: list[Message], followed: _Followed | None, stamp: Stamp) -> None:
-        """An idle link takes everything, most urgent first; only what exceeds its credit is queued."""
+        """A link with room takes everything, most urgent first; only what exceeds that is queued."""
         link = self._links.get(contact.id) or self._open(contact)
-        if link.credit <= 0 or link.queued:
+        if not link.is_up or link.queued or link.pace.is_full:
             self._queue(link, messages, followed)
             self._transmit(link, stamp)
             return
-        before = link.credit
-        if len(messages) == 1:
-            link.credit -= messages[0].weight
-        else:
-            self._queue_excess(link, messages, followed)
-        self._hand_over(link, messages, followed, before - link.credit, stamp)
+        spent = messages[0].weight if len(messages) == 1 else self._queue_excess(link, messages, followed)
+        self._hand_over(link, messages, followed, spent, stamp)
 
     def _hand_over(
         self, link: _Link, messages: list[Message], followed: _Followed | None, spent: int, stamp: Stamp
     ) -> None:
         """Give messages to the driver. What fills the link goes alone, so that no urgent one is held up by it."""
-        is_full, peer = link.credit <= 0, link.contact.id
-        link.pace.take(spent, self._step.now, is_full)
+        pace, peer = link.pace, link.contact.id
+        pace.take(spent)
+        is_full = pace.is_full
         for place, transmission in () if followed is None else enumerate(followed):
             if transmission is not None and is_full:
                 transmission.wait()
@@ -118,32 +134,39 @@ class Egress:
         if is_full and len(messages) > 1:
             last = messages[-1].weight
             self._step.effects.append(Transmit(peer, messages[:-1], stamp, spent - last))
-        self._step.effects.append(Transmit(peer, messages[-1:] if last else messages, stamp, last or spent))
+        drained_to = pace.window // 2 if is_full else None
+        self._step.effects.append(Transmit(peer, messages[-1:] if last else messages, stamp, last or spent, drained_to))
 
     def _note_left(self, link: _Link, transmission: Transmission, message: Message) -> None:
         expected_us = link.pace.expected_us(message.weight) if link.pace.is_known else 0
         transmission.leave(self._step.tick, expected_us // self._tick_us)
 
     def _open(self, contact: Contact) -> _Link:
-        link = self._links[contact.id] = _Link(contact, self._discipline())
+        link = self._links[contact.id] = self._link_to(contact)
         self._step.effects.append(Connect(contact))
         return link
 
-    def _queue_excess(self, link: _Link, messages: list[Message], followed: _Followed | None) -> None:
+    def _link_to(self, contact: Contact) -> _Link:
+        config = self._config
+        queue = LinkQueue[Queued](config.discipline, _UNKNOWN, weight=config.weight, epsilon=config.epsilon)
+        return _Link(contact, queue)
+
+    def _queue_excess(self, link: _Link, messages: list[Message], followed: _Followed | None) -> int:
+        """Leave in the lists what the link takes, most urgent first; the bytes of that."""
         if followed is not None:
             order = sorted(range(len(messages)), key=[message.lane for message in messages].__getitem__)
             followed[:] = [followed[place] for place in order]
         messages.sort(key=_lane_of)
-        credit = link.credit
-        for count, message in enumerate(messages, 1):
-            credit -= message.weight
-            if credit <= 0 and count < len(messages):
+        before = under_way = link.pace.under_way
+        for count, message in enumerate(messages):
+            if under_way >= link.limit(message.lane):
                 self._queue(link, messages[count:], None if followed is None else followed[count:])
                 del messages[count:]
                 if followed is not None:
                     del followed[count:]
                 break
-        link.credit = credit
+            under_way += message.weight
+        return under_way - before
 
     def _queue(self, link: _Link, messages: list[Message], followed: _Followed | None) -> None:
         now = self._step.now
@@ -165,14 +188,12 @@ class Egress:
         elif lane is Lane.CONTROL:
             link.control.append(queued)
         elif lane is Lane.CONTENT:
-            link.content.push(queued, self._step.now)
+            link.content.push(waiting_of(queued, cast("Content", queued.message)), self._step.now)
         else:
             link.bulk.append(queued)
         while is_full:
             given_up = self._give_up(link)
-            link.queued -= 1
-            link.queued_bytes -= given_up.weight
-            self._lose(given_up)
+            self._forget(link, given_up)
             self._step.record(Kind.DROP, peer=link.contact.id, reason=Reason.LINK_QUEUE_FULL, count=1)
             is_full = given_up is not queued and link.queued_bytes - queued.weight >= config.queued_bytes_max
 
@@ -181,33 +202,42 @@ class Egress:
         if link.bulk:
             return link.bulk.pop()
         if link.content:
-            return link.content.give_up_least_worth(self._step.now)
+            return link.content.give_up_least_worth(self._step.now).item
         return link.control.pop() if link.control else link.urgent.pop()
 
-    def _lose(self, queued: Queued) -> None:
+    def _forget(self, link: _Link, queued: Queued) -> None:
+        """It never leaves."""
+        link.queued -= 1
+        link.queued_bytes -= queued.weight
         if queued.transmission is not None:
             queued.transmission.lose(self._step.tick)
 
     def _transmit(self, link: _Link, stamp: Stamp) -> None:
+        if not link.is_up or not link.queued:
+            return
+        self._expire(link)
         messages: list[Message] = []
         followed: _Followed = []
-        now, before = self._step.now, link.credit
-        while link.credit > 0 and link.queued:
-            queued = self._next(link)
+        now, before = self._step.now, link.pace.under_way
+        under_way = before
+        while (queued := self._next(link, under_way)) is not None:
             message, waited_us = queued.message, now - queued.since_us
-            link.credit -= queued.weight
+            under_way += queued.weight
             link.queued -= 1
             link.queued_bytes -= queued.weight
             messages.append(message.aged(waited_us) if waited_us else message)
             followed.append(queued.transmission)
         if messages:
-            self._hand_over(link, messages, followed, before - link.credit, stamp)
+            self._hand_over(link, messages, followed, under_way - before, stamp)
 
-    def _next(self, link: _Link) -> Queued:
+    def _next(self, link: _Link, under_way: int) -> Queued | None:
+        """The next that the link takes with so much under way."""
         if link.urgent:
             return link.urgent.popleft()
         if link.control:
-            return link.control.popleft()
+            return link.control.popleft() if under_way < link.limit(Lane.CONTROL) else None
+        if under_way >= link.pace.window or not link.queued:
+            return None
         return self._next_of_content_and_bulk(link)
 
     def _next_of_content_and_bulk(self, link: _Link) -> Queued:
@@ -217,27 +247,60 @@ class Egress:
             return link.bulk.popleft()
         if link.bulk:
             link.bulk_debt += self._config.bulk_share / (1.0 - self._config.bulk_share)
-        return link.content.pop(self._step.now)
+        return link.content.pop(self._step.now).item
+
+    # Time
+
+    def tick(self) -> None:
+        """What is late leaves its queue, also on a link that takes nothing."""
+        for link in self._links.values():
+            if link.content:
+                self._expire(link)
+
+    def _expire(self, link: _Link) -> None:
+        """By its estimate only if that is of late: else one bad figure would stop all that could correct it."""
+        is_told = link.is_up and link.pace.is_fresh(self._step.now)
+        for unsent in link.content.expire(self._step.now, by_estimate=is_told):
+            self._leave_unsent(link, unsent)
+
+    def _leave_unsent(self, link: _Link, unsent: Unsent[Queued]) -> None:
+        """Answer in the receiver's stead, unless it may have had these events already: then it alone knows."""
+        queued = unsent.waiting.item
+        message, transmission = queued.message, queued.transmission
+        count = len(cast("Content", message).parcel.events)
+        self._step.record(Kind.DROP, peer=link.contact.id, reason=unsent.reason, count=count)
+        self._forget(link, queued)
+        if transmission is not None and not transmission.is_repeat:
+            answer = message.answer_unsent(Outcome(unsent.reason.value))
+            if answer is not None:
+                self._answers.append((link.contact, answer))
+
+    def take_answers(self) -> list[tuple[Contact, Message]]:
+        """Answers in the stead of receivers that get nothing; said once."""
+        answers, self._answers = self._answers, []
+        return answers
 
     # Links
 
-    def link_up(self, peer: Contact, credit: int) -> None:
+    def link_up(self, peer: Contact, window: int) -> None:
         link = self._links.get(peer.id)
         if link is None:
-            link = self._links[peer.id] = _Link(peer, self._discipline())
-        link.is_up, link.credit = True, credit
+            link = self._links[peer.id] = self._link_to(peer)
+        link.is_up, link.pace = True, Pace(window)
         self._note_drained(link)
         self._transmit(link, self._step.stamp())
 
-    def link_ready(self, peer: NodeId, credit: int) -> None:
-        link = self._links.get(peer)
+    def link_drained(self, news: LinkDrained) -> None:
+        link = self._links.get(news.peer)
         if link is not None and link.is_up:
-            link.credit = credit
+            link.pace.drain(news, self._step.now)
+            if _has_moved(link.told, link.pace.estimate):
+                link.told = link.pace.estimate
+                link.content.estimate(link.told)
             self._note_drained(link)
             self._transmit(link, self._step.stamp())
 
     def _note_drained(self, link: _Link) -> None:
-        link.pace.drain(self._step.now)
         for transmission, message in link.leaving:
             self._note_left(link, transmission, message)
         link.leaving.clear()
@@ -250,12 +313,22 @@ class Egress:
         for transmission, _ in link.leaving:
             transmission.lose(self._step.tick)
         if link.queued:
-            while link.content:
-                self._lose(link.content.pop(self._step.now))
-            for queued in (*link.urgent, *link.control, *link.bulk):
-                self._lose(queued)
             self._step.record(Kind.DROP, peer=peer, reason=Reason.LINK_LOST, count=link.queued)
+            for queued in self._all_of(link):
+                self._forget(link, queued)
+
+    def _all_of(self, link: _Link) -> Iterable[Queued]:
+        while link.content:
+            yield link.content.pop(self._step.now).item
+        yield from (*link.urgent, *link.control, *link.bulk)
 
 
 def _lane_of(message: Message) -> Lane:
     return message.lane
+
+
+def _has_moved(before: LinkEstimate, after: LinkEstimate) -> bool:
+    """Whether mean or deviation is another by more than a tenth of the mean."""
+    mean_moved = abs(after.mean_us_per_kb - before.mean_us_per_kb)
+    deviation_moved = abs(after.deviation_us_per_kb - before.deviation_us_per_kb)
+    return max(mean_moved, deviation_moved) > _NOTICEABLE * after.mean_us_per_kb

@@ -1,49 +1,93 @@
-"""How long a link needs to drain what it has taken, by how it drained before."""
+"""How fast one link drains, and how much may be under way on it: what is on the link can be put in order no more.
+
+What has left us is under way until its receiver has it, also where a kernel or a router holds it up. On a link that is
+full, a tenth of a second may be under way, beside what a round trip holds on its own, or one message.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
+from p2psub.model.effects import LinkDrained
 from p2psub.model.instants import SECOND_US, Micros
+from p2psub.model.stakes import BYTES_PER_KB, LinkEstimate
 
-_NEW_SHARE: Final = 0.5
-"""Of a new figure beside those before it. A guess."""
+WINDOW_US: Final = 100_000
+"""So much of the link's time may be under way."""
+WINDOW_BYTES_MAX: Final = 256 * 1024
+"""A few round trips' worth of a fast network."""
+_MEMORY_US: Final = SECOND_US
+"""After this time the old figures count a third. A guess."""
+_FRESH_US: Final = 10 * SECOND_US
+"""For so long a figure is believed enough to give messages up by it. A guess."""
 _EXPECTED_US_MAX: Final = Micros(30 * SECOND_US)
 """A link that needs longer for what it took is ended by its driver."""
+_MEAN_MIN: Final = 0.001
+"""In microseconds per KB: faster than any link."""
 
 
 class Pace:
-    """What a byte takes on one link.
+    """What is under way on one link, and what a KB takes on it.
 
-    That is known only of a link that was full: how long another was idle says nothing.
+    The latter is known only of a link that was full: how long another was idle says nothing.
     """
 
-    __slots__ = ("_full_since_us", "_taken_bytes", "_us_per_byte")
+    __slots__ = ("_arrived", "_mean_us_per_kb", "_measured_us", "_sent", "_variance", "window")
 
-    def __init__(self) -> None:
-        self._taken_bytes = 0
-        self._full_since_us: Micros | None = None
-        self._us_per_byte = 0.0
+    def __init__(self, window: int) -> None:
+        self.window = window
+        """How many bytes may be under way."""
+        self._sent = 0
+        self._arrived = 0
+        """Of that, as far as we were told."""
+        self._mean_us_per_kb = 0.0
+        self._variance = 0.0
+        self._measured_us: Micros | None = None
+
+    @property
+    def under_way(self) -> int:
+        return self._sent - self._arrived
+
+    @property
+    def is_full(self) -> bool:
+        return self.under_way >= self.window
 
     @property
     def is_known(self) -> bool:
         """Whether the link was ever full."""
-        return self._us_per_byte > 0
+        return self._measured_us is not None
 
-    def take(self, size_bytes: int, now: Micros, is_full: bool) -> None:
-        """The link takes so much more; whether its credit is used up by that."""
-        self._taken_bytes += size_bytes
-        if is_full and self._full_since_us is None:
-            self._full_since_us = now
+    @property
+    def estimate(self) -> LinkEstimate:
+        """Mean and standard deviation of what a KB takes; nothing while that is unknown."""
+        return LinkEstimate(self._mean_us_per_kb, math.sqrt(self._variance))
 
-    def drain(self, now: Micros) -> None:
-        """The link asks for more."""
-        if self._full_since_us is not None:
-            seen = (now - self._full_since_us) / max(1, self._taken_bytes)
-            known = self._us_per_byte or seen
-            self._us_per_byte = known + _NEW_SHARE * (seen - known)
-        self._taken_bytes, self._full_since_us = 0, None
+    def is_fresh(self, now: Micros) -> bool:
+        """Whether the estimate is of late."""
+        return self._measured_us is not None and now - self._measured_us <= _FRESH_US
+
+    def take(self, size_bytes: int) -> None:
+        """So much more is under way."""
+        self._sent += size_bytes
+
+    def drain(self, news: LinkDrained, now: Micros) -> None:
+        """So much has arrived; and if the link was full, in what time."""
+        self._arrived = news.arrived
+        if news.busy_us > 0 and news.busy_bytes > 0:
+            self._measure(max(_MEAN_MIN, news.busy_us * BYTES_PER_KB / news.busy_bytes), news.busy_us, now)
+            fitting = (WINDOW_US + news.round_trip_us) * BYTES_PER_KB / self._mean_us_per_kb
+            self.window = max(1, min(WINDOW_BYTES_MAX, int(fitting)))
+
+    def _measure(self, seen: float, in_us: int, now: Micros) -> None:
+        if self._measured_us is None:
+            self._mean_us_per_kb = seen
+        else:
+            share, off = 1.0 - math.exp(-in_us / _MEMORY_US), seen - self._mean_us_per_kb
+            self._mean_us_per_kb += share * off
+            self._variance = (1.0 - share) * (self._variance + share * off * off)
+        self._measured_us = now
 
     def expected_us(self, size_bytes: int) -> Micros:
         """How long until so much more is there, and an answer here: that may wait behind as large a message."""
-        return Micros(min(_EXPECTED_US_MAX, int((self._taken_bytes + size_bytes) * self._us_per_byte)))
+        return Micros(min(_EXPECTED_US_MAX, int((self.under_way + size_bytes) * self._mean_us_per_kb / BYTES_PER_KB)))

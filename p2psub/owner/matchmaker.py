@@ -16,7 +16,8 @@ from p2psub.model.changes import Vector
 from p2psub.model.content import Event
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
+from p2psub.model.messages.pubsub import Obligation
+from p2psub.model.messages.shards import MatchRequest, MatchResponse
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import all_places, bitmap_within, from_bitmap, places_at, places_in, union_of
 from p2psub.model.step import Step

@@ -29,7 +29,6 @@ from p2psub.model.messages.pubsub import (
     CopyStored,
     Delivered,
     GivenBack,
-    MatchResponse,
     Obligation,
     OutcomeOf,
     OwedParcel,
@@ -40,6 +39,7 @@ from p2psub.model.messages.pubsub import (
     StreamAck,
     WindowUpdate,
 )
+from p2psub.model.messages.shards import MatchResponse
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import ParcelId
 from p2psub.model.place_sets import bitmap_within, event_runs, from_bitmap, places_in, to_bitmap

@@ -14,7 +14,8 @@ from p2psub.model.bids import is_late
 from p2psub.model.content import Event, Guarantee
 from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import ParcelToOwner, ParcelToShard
+from p2psub.model.messages.pubsub import ParcelToOwner
+from p2psub.model.messages.shards import ParcelToShard
 from p2psub.model.parcels import Parcel
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind

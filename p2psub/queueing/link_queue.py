@@ -14,7 +14,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.reasons import Reason
 from p2psub.model.stakes import LinkEstimate, Unsent, Waiting
 from p2psub.queueing.expiry import Expiry
-from p2psub.queueing.fcfs import FirstCome
+from p2psub.queueing.fcfs import FirstComeFirstServed
 from p2psub.queueing.fix import FixedPriority
 from p2psub.queueing.least_worth import LeastWorth
 from p2psub.queueing.lrt import LeastRemainingTime
@@ -140,7 +140,7 @@ class LinkQueue(Generic[T]):
 
 def _policy(name: str, weight: float, link: LinkEstimate) -> QueuePolicy[T]:
     if name == "fcfs":
-        return FirstCome()
+        return FirstComeFirstServed()
     if name == "fix":
         return FixedPriority()
     if name == "lrt":

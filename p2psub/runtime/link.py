@@ -1,8 +1,9 @@
 """One link: a reader and a writer over one session.
 
 The writer takes everything that is queued and puts it on the wire in one piece, so under load many messages share a
-write and an idle link sends at once. It asks the egress for more only when half of its credit has left: what waits,
-waits in the egress, where its order can still change.
+write and an idle link sends at once. What waits, waits in the egress, where its order can still change: it gives a link
+no more than may be under way, and says at what level it wants to hear that the link has drained. What a kernel has
+taken, and the peer has not acknowledged, is under way.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from p2psub.model.effects import LinkReady, Received, Transmit
-from p2psub.model.instants import Stamp
+from p2psub.model.effects import LinkDrained, Received, Transmit
+from p2psub.model.instants import SECOND_US, Stamp
 from p2psub.model.messages import Message
 from p2psub.runtime.buckets import TokenBucket
 from p2psub.runtime.handshake import Greeted
-from p2psub.runtime.tcp_figures import TcpFigures, figures_of
+from p2psub.runtime.tcp_figures import TcpFigures, figures_of, unacknowledged_bytes
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, frame, frames
 
-CREDIT_BYTES = 256 * 1024
-"""What a link takes before it must drain: a few round trips' worth of a fast network."""
+FIRST_WINDOW_BYTES = 16 * 1024
+"""What may be under way while nothing is known of the line: about what TCP sends before the first word comes back."""
+POLL_S_MIN = 0.0005
+POLL_S_MAX = 0.01
+"""A full link is looked at this often: no kernel tells when the peer has acknowledged what it had."""
 RECEIVE_BYTES = 256 * 1024
 FRAME_S_MAX = 30.0
 """A frame that began must end within this time, in either direction."""
@@ -50,7 +54,14 @@ class Link:
         self._stream = session.stream
         self._queued: list[Transmit] = []
         self._leaving = 0
-        self._weight = 0
+        self._unwritten = 0
+        """Bytes that the kernel has not taken, by weight."""
+        self._taken = 0
+        """All that was put on the link, by weight."""
+        self._drained_to: int | None = None
+        self._full_since: tuple[float, int] | None = None
+        """When the link became full, and what had arrived until then."""
+        self._full = trio.lowlevel.ParkingLot()
         self._idle = trio.lowlevel.ParkingLot()
         self._sent = trio.lowlevel.ParkingLot()
         self._is_over = False
@@ -78,6 +89,12 @@ class Link:
     def transmit(self, effect: Transmit) -> None:
         """Put messages into the writer's queue; the egress has made sure that there is room."""
         self._queued.append(effect)
+        self._unwritten += effect.weight
+        self._taken += effect.weight
+        if effect.drained_to is not None:
+            self._drained_to = effect.drained_to
+            if self._full_since is None and self.under_way > effect.drained_to:
+                self._full_since = trio.current_time(), self._taken - self.under_way
         self._idle.unpark_all()
 
     async def wait_sent(self) -> None:
@@ -91,26 +108,57 @@ class Link:
         self._is_over = True
         self._sent.unpark_all()
 
-    async def write(self, ready: Callable[[LinkReady], None]) -> None:
-        """Send what is queued, for ever."""
+    async def write(self, drained: Callable[[LinkDrained], None]) -> None:
+        """Send what is queued, for ever; say when a full link has drained."""
         with self._sending:
             await self._send(self._greeted.answer)
             while True:
-                await self._send_queued(ready)
+                await self._send_queued(drained)
         raise trio.TooSlowError
 
-    async def _send_queued(self, ready: Callable[[LinkReady], None]) -> None:
+    async def _send_queued(self, drained: Callable[[LinkDrained], None]) -> None:
         while not self._queued:
             await self._idle.park()
         batch, self._queued = self._queued, []
         self._leaving = len(batch)
         await self._send(b"".join([part for effect in batch for part in self._frames(effect.messages, effect.stamp)]))
         self._leaving = 0
+        self._unwritten -= sum([effect.weight for effect in batch])
         self._sent.unpark_all()
-        self._weight += sum([effect.weight for effect in batch])
-        if self._weight >= CREDIT_BYTES // 2:
-            self._weight = 0
-            ready(LinkReady(self.peer.id, CREDIT_BYTES))
+        if self._drained_to is not None and not self._tell_drained(drained):
+            self._full.unpark_all()
+
+    async def watch(self, drained: Callable[[LinkDrained], None]) -> None:
+        """Look at the link while it is full, for ever; one that takes nothing for long is over."""
+        while True:
+            await self._full.park()
+            poll_s, least, since_s = POLL_S_MIN, self.under_way, trio.current_time()
+            while self._drained_to is not None and not self._tell_drained(drained):
+                await trio.sleep(poll_s)
+                poll_s = min(POLL_S_MAX, 2 * poll_s)
+                if self.under_way < least:
+                    least, since_s = self.under_way, trio.current_time()
+                elif trio.current_time() - since_s > FRAME_S_MAX:
+                    raise trio.TooSlowError
+
+    @property
+    def under_way(self) -> int:
+        """Bytes that the peer has not acknowledged."""
+        return self._unwritten + unacknowledged_bytes(self._stream)
+
+    def _tell_drained(self, drained: Callable[[LinkDrained], None]) -> bool:
+        """Say that the link has drained as far as the egress asked for, if it has."""
+        under_way = self.under_way
+        if self._drained_to is None or under_way > self._drained_to:
+            return False
+        arrived, busy_us, busy_bytes = self._taken - under_way, 0, 0
+        if self._full_since is not None:
+            since_s, arrived_then = self._full_since
+            busy_us, busy_bytes = max(1, int((trio.current_time() - since_s) * SECOND_US)), arrived - arrived_then
+        self._drained_to = self._full_since = None
+        figures = self.figures
+        drained(LinkDrained(self.peer.id, arrived, busy_us, busy_bytes, figures.rtt_min_us if figures else 0))
+        return True
 
     async def _send(self, frames: bytes) -> None:
         # One scope for all that is ever sent: a deadline that is moved is cheaper than a scope for each.

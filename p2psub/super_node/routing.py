@@ -256,5 +256,5 @@ class Routing:
             del arriving.waiting[node]
         else:
             deliver = waiting.deliver.aged(self._step.now - arriving.arrived_us)
-            waiting.transmission = self._step.send_followed(waiting.contact, deliver)
+            waiting.transmission = self._step.send_followed(waiting.contact, deliver, is_repeat=True)
             waiting.tries += 1

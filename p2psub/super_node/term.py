@@ -15,7 +15,7 @@ from p2psub.config import NodeConfig
 from p2psub.model.changes import Change, LogId
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, Contact, NodeId
-from p2psub.model.instants import Micros
+from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.casts import ChangePayload, EventPayload
 from p2psub.model.messages.cluster import ChangesReplicated, Heartbeat
 from p2psub.model.messages.pubsub import Declare
@@ -36,6 +36,8 @@ from p2psub.super_node.subscriber_leases import Lapses, SubscriberLeases
 from p2psub.super_node.table_grants import TableGrants
 from p2psub.super_node.verdicts import Verdicts
 
+_ANSWER_US_MAX: Final = 6 * SECOND_US
+"""An answer of what was handed over in time may be under way for so long. A guess."""
 _LEASES_EVERY_TICKS: Final = 10
 """How often leases of subscribers are looked at. A guess: they are a minute and more."""
 
@@ -183,7 +185,8 @@ class Term:
     def has_time(self, payload: Payload, open_ticks: int, open_us: int) -> bool:
         """A change is cast anew after a while; an event lasts as long as anybody may still take it."""
         if isinstance(payload, EventPayload):
-            return payload.age_us + open_us <= self._office.config.pubsub.undelivered_ttl_us
+            ttl_us, limit_us = self._office.config.pubsub.undelivered_ttl_us, payload.limit_us
+            return payload.age_us + open_us <= (min(ttl_us, limit_us + _ANSWER_US_MAX) if limit_us else ttl_us)
         return open_ticks <= self._office.config.cube.cast_ticks_max
 
     def on_changes_replicated(self, peer: Contact, replicated: ChangesReplicated) -> None:

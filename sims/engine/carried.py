@@ -11,7 +11,8 @@ from p2psub.model.messages import Message
 from p2psub.model.messages.casts import EventCast
 from p2psub.model.messages.cluster import Heartbeat, HeartbeatAck
 from p2psub.model.messages.cube import CubeHeartbeat
-from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, ParcelToShard, Publish, Route, StoreCopy
+from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, Publish, Route, StoreCopy
+from p2psub.model.messages.shards import ParcelToShard
 from p2psub.model.parcels import Parcel
 
 _BODIES: Final[dict[type[Message], Callable[[Any], Sequence[Parcel]]]] = {

@@ -15,14 +15,14 @@ from typing import Final
 import msgspec
 
 from p2psub.errors import PeerFault
-from p2psub.model.effects import Connect, Disconnect, LinkLost, LinkReady, LinkUp, Received, Transmit
+from p2psub.model.effects import Connect, Disconnect, LinkDrained, LinkLost, LinkUp, Received, Transmit
 from p2psub.model.ids import NodeId
 from p2psub.model.messages import Message
 from sims.engine.carried import Carriage
 from sims.engine.clockwork import GRAIN_US, Agenda
 from sims.engine.host import CoreFault, Host, Power
 
-UNLIMITED_CREDIT: Final = 1 << 40
+UNLIMITED: Final = 1 << 40
 DIAL_TIMEOUT_US: Final = 3_000_000
 """How long a dial into nothing takes to fail."""
 STRAY_MS_MAX: Final = 200
@@ -69,7 +69,7 @@ class Traffic:
 class End:
     """One end of a session, which has two; each is pending, open or closed by itself."""
 
-    __slots__ = ("arrives", "beat_us", "drained", "far", "host", "shape", "state")
+    __slots__ = ("arrives", "beat_us", "drained", "drained_to", "far", "full_since", "host", "shape", "state", "taken")
 
     far: End
 
@@ -81,6 +81,12 @@ class End:
         """Latest arrival planned here: a session keeps its order unless a fault breaks it."""
         self.drained = 0
         """When our sending buffer is empty."""
+        self.drained_to: int | None = None
+        """Its node wants to hear as soon as no more bytes than this are in there."""
+        self.full_since: tuple[int, int] | None = None
+        """When there were more, and what had left until then."""
+        self.taken = 0
+        """All that was put into the sending buffer."""
         self.beat_us = -1
         """When the last heartbeat came."""
 
@@ -139,7 +145,7 @@ class Network:
             return
         linked = dialler.links.get(target)
         if linked is not None and linked.state == OPEN:
-            self._agenda.after(0, self._put, dialler, LinkUp(effect.contact, _credit_of(linked.shape)))
+            self._agenda.after(0, self._put, dialler, LinkUp(effect.contact, _first_window(linked.shape)))
             return
         self._dials += 1
         dialler.dialing[target] = self._dials
@@ -190,7 +196,7 @@ class Network:
         end.state = OPEN
         host.links[peer.id] = end
         host.dialing.pop(peer.id, None)
-        self._put(host, LinkUp(peer.contact, _credit_of(end.shape)))
+        self._put(host, LinkUp(peer.contact, _first_window(end.shape)))
 
     # Ending
 
@@ -236,7 +242,7 @@ class Network:
             return
         far, shape = end.far, end.shape
         # Also what is cut off afterwards leaves, and makes room for more.
-        sent = self._agenda.now if shape.bandwidth is None else self._drain(end, messages, shape.bandwidth)
+        sent = self._agenda.now if shape.bandwidth is None else self._drain(end, effect, shape.bandwidth)
         if self.cuts and self._is_cut(host, far.host):
             traffic.cut += len(messages)
             return
@@ -297,16 +303,33 @@ class Network:
     def _stray_us(self) -> int:
         return int(self._random() * STRAY_MS_MAX) * GRAIN_US
 
-    def _drain(self, end: End, messages: list[Message], bandwidth: int) -> int:
-        """When a limited link has sent these messages; it asks for more once it has sent everything."""
-        start = max(end.drained, self._agenda.now)
-        end.drained = start + len(msgspec.msgpack.encode(messages)) * 1_000_000 // bandwidth
-        self._agenda.at(end.drained, self._drained, end)
+    def _drain(self, end: End, effect: Transmit, bandwidth: int) -> int:
+        """When a limited link has sent these messages."""
+        now = self._agenda.now
+        size_bytes = len(msgspec.msgpack.encode(effect.messages))
+        end.drained = max(end.drained, now) + size_bytes * 1_000_000 // bandwidth
+        end.taken += effect.weight
+        if effect.drained_to is not None:
+            end.drained_to = effect.drained_to
+            heard = end.drained - effect.drained_to * 1_000_000 // bandwidth
+            if end.full_since is None and heard > now:
+                end.full_since = now, end.taken - self._under_way(end, bandwidth)
+            self._agenda.at(max(now, heard), self._drained, end)
         return end.drained
 
+    def _under_way(self, end: End, bandwidth: int) -> int:
+        return max(0, end.drained - self._agenda.now) * bandwidth // 1_000_000
+
     def _drained(self, end: End) -> None:
-        if end.state == OPEN and end.drained <= self._agenda.now:
-            self._put(end.host, LinkReady(end.far.host.id, _credit_of(end.shape)))
+        if end.state == OPEN and end.drained_to is not None and end.shape.bandwidth is not None:
+            under_way = self._under_way(end, end.shape.bandwidth)
+            if under_way <= end.drained_to:
+                arrived, busy_us, busy_bytes = end.taken - under_way, 0, 0
+                if end.full_since is not None:
+                    since, arrived_then = end.full_since
+                    busy_us, busy_bytes = self._agenda.now - since, arrived - arrived_then
+                end.drained_to = end.full_since = None
+                self._put(end.host, LinkDrained(end.far.host.id, arrived, busy_us, busy_bytes))
 
     def _recoded(self, host: Host, messages: list[Message]) -> list[Message]:
         """The messages as the other side would decode them; a node must send only what survives that."""
@@ -322,7 +345,7 @@ class Network:
     def _is_cut(self, sender: Host, receiver: Host) -> bool:
         return (sender.index, receiver.index) in self.cuts
 
-    def _put(self, host: Host, item: LinkUp | LinkLost | LinkReady) -> None:
+    def _put(self, host: Host, item: LinkUp | LinkLost | LinkDrained) -> None:
         if host.core is None:
             return
         if not host.inbox:
@@ -330,8 +353,6 @@ class Network:
         host.inbox.append(item)
 
 
-def _credit_of(shape: LinkShape) -> int:
-    """What a link takes before it must drain: a tenth of a second, or one message, so that an urgent one gets ahead."""
-    if shape.bandwidth is None:
-        return UNLIMITED_CREDIT
-    return max(1, shape.bandwidth // 10)
+def _first_window(shape: LinkShape) -> int:
+    """What may be under way before anything is known of the link."""
+    return UNLIMITED if shape.bandwidth is None else max(1, shape.bandwidth // 10)

@@ -12,15 +12,8 @@ from p2psub.model.ids import EventId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.casts import EventCast
-from p2psub.model.messages.pubsub import (
-    Deliver,
-    MatchRequest,
-    ParcelToOwner,
-    ParcelToShard,
-    Publish,
-    Route,
-    StoreCopy,
-)
+from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, Publish, Route, StoreCopy
+from p2psub.model.messages.shards import MatchRequest, ParcelToShard
 from p2psub.model.parcels import Parcel
 from p2psub.wire.codec import decode_batch, encode_batch
 from tests.oracles.instances import instances_of

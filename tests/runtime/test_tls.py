@@ -22,7 +22,7 @@ from p2psub.model.messages.cube import CubeHeartbeat
 from p2psub.model.messages.liveness import Ping
 from p2psub.runtime.handshake import Self
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.link import CREDIT_BYTES
+from p2psub.runtime.link import FIRST_WINDOW_BYTES
 from p2psub.runtime.links import LinkTable
 from p2psub.runtime.tls import TlsTransport, bind_tcp
 from p2psub.runtime.transport import Session
@@ -71,8 +71,8 @@ async def pair(authority: ForgingAuthority, tmp_path: Path) -> AsyncIterator[tup
         await nursery.start(one.run)
         await nursery.start(two.run)
         one.links.connect(Connect(two.contact))
-        assert await one.told() == [LinkUp(two.contact, CREDIT_BYTES)]
-        assert await two.told() == [LinkUp(one.contact, CREDIT_BYTES)]
+        assert await one.told() == [LinkUp(two.contact, FIRST_WINDOW_BYTES)]
+        assert await two.told() == [LinkUp(one.contact, FIRST_WINDOW_BYTES)]
         yield one, two
         nursery.cancel_scope.cancel()
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
+import msgspec
+
 from p2psub.model.content import Event
 from p2psub.model.effects import (
     Connect,
     DiskState,
     Effect,
     Input,
+    LinkDrained,
     LinkLost,
-    LinkReady,
     LinkUp,
     Persist,
     PublishCommand,
@@ -50,7 +52,7 @@ class Gossip:
         self.heard: list[tuple[NodeId, Message]] = []
         self.linked: dict[NodeId, int] = {}
         self.losses: list[tuple[int, NodeId]] = []
-        self.readies: list[LinkReady] = []
+        self.drained: list[LinkDrained] = []
         self.beat_times: list[int] = []
         self.per_beat = 1
         self.rng = rng
@@ -77,14 +79,14 @@ class Gossip:
                 self.heard.extend((peer.id, message) for message in messages)
                 pongs: list[Message] = [Pong() for message in messages if isinstance(message, Ping)]
                 if pongs and peer.id in self.linked:
-                    effects.append(Transmit(peer.id, pongs, Stamp(now, 0)))
-            case LinkUp(peer, credit):
-                self.linked[peer.id] = credit
+                    effects.append(transmit(peer.id, pongs, now))
+            case LinkUp(peer, window):
+                self.linked[peer.id] = window
             case LinkLost(node):
                 self.linked.pop(node, None)
                 self.losses.append((now - (self._origin or 0), node))
-            case LinkReady():
-                self.readies.append(item)
+            case LinkDrained():
+                self.drained.append(item)
             case Stored(number):
                 self.stored.append(number)
             case DiskState(is_full):
@@ -104,7 +106,7 @@ class Gossip:
         self._writes += 1
         effects.append(Persist(self._writes, [Write("beats", (), self.beats)]))
         pings: list[Message] = [Ping() for _ in range(self.per_beat)]
-        effects.extend(Transmit(node, pings, Stamp(now, 0)) for node in sorted(self.linked))
+        effects.extend(transmit(node, pings, now) for node in sorted(self.linked))
         self._record(Kind.RING, now, effects, count=len(self.heard))
         self._next += BEAT_US
         if self._next <= now:
@@ -125,6 +127,11 @@ class Gossip:
             published=published,
         )
         effects.append(record)
+
+
+def transmit(node: NodeId, messages: list[Message], now: Micros) -> Transmit:
+    """It wants to hear when they have left."""
+    return Transmit(node, messages, Stamp(now, 0), len(msgspec.msgpack.encode(messages)), drained_to=0)
 
 
 def gossip(

@@ -244,8 +244,8 @@ def test_paused_process_goes_on_late_with_everything_that_waited() -> None:
     assert len(core_of(hosts[1]).beat_times) == beats + 1
 
 
-def test_limited_link_drains_at_its_bandwidth_and_asks_for_more() -> None:
-    """A slow link delivers no more than its bandwidth, and says when it is empty."""
+def test_limited_link_drains_at_its_bandwidth() -> None:
+    """A slow link delivers no more than that, and says when it is empty, and how long it was not."""
     world, hosts = make_world(2, shape=LinkShape(latency_ms=10, jitter_ms=0, bandwidth=1000))
     for host in hosts:
         core_of(host).per_beat = 400
@@ -254,8 +254,15 @@ def test_limited_link_drains_at_its_bandwidth_and_asks_for_more() -> None:
     # A ping is six bytes or so: 1,000 bytes a second are fewer than 200 messages.
     assert 800 < len(core_of(hosts[0]).heard) < 2_000
     world, hosts = make_world(2, shape=LinkShape(latency_ms=10, jitter_ms=0, bandwidth=100_000))
+    for host in hosts:
+        core_of(host).per_beat = 400
     world.run_until(5 * SECOND_US)
-    assert len(core_of(hosts[0]).readies) > 5
+    drained = core_of(hosts[0]).drained
+    assert len(drained) > 5
+    arrived = [news.arrived for news in drained]
+    assert arrived == sorted(set(arrived))
+    busy_s = sum(news.busy_us for news in drained) / SECOND_US
+    assert sum(news.busy_bytes for news in drained) == pytest.approx(100_000 * busy_s, rel=0.05)
 
 
 def test_what_a_core_raises_names_the_node_and_the_time() -> None:

@@ -14,7 +14,7 @@ from p2psub.model.content import TOPIC, Draft, Filter, Operator, Predicate
 from p2psub.model.effects import Effect, Input, PublishCommand, SubscribeCommand, Transmit
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US, Micros
-from p2psub.model.messages import Message, casts, cluster, pubsub, ring
+from p2psub.model.messages import Message, casts, cluster, pubsub, ring, shards
 from p2psub.model.status import Role
 from p2psub.node.core import NodeCore
 from sims.engine.host import Host
@@ -36,8 +36,8 @@ JOIN: Final = (
 )
 PUBLISH: Final = (
     pubsub.Publish,
-    pubsub.MatchRequest,
-    pubsub.MatchResponse,
+    shards.MatchRequest,
+    shards.MatchResponse,
     pubsub.StoreCopy,
     pubsub.CopyStored,
     pubsub.Acknowledge,

@@ -1,6 +1,6 @@
 """Everything one node says to another. `AnyMessage` is what the codec accepts."""
 
-from p2psub.model.messages import casts, cluster, cube, denials, hello, liveness, pubsub, ring
+from p2psub.model.messages import casts, cluster, cube, denials, hello, liveness, pubsub, ring, shards
 from p2psub.model.messages.base import Lane, Message
 
 AnyMessage = (
@@ -53,15 +53,15 @@ AnyMessage = (
     | pubsub.StillOwed
     | pubsub.GiveBackRequest
     | pubsub.GivenBack
-    | pubsub.MatchRequest
-    | pubsub.MatchResponse
+    | shards.MatchRequest
+    | shards.MatchResponse
     | pubsub.Route
     | pubsub.Routed
     | pubsub.Deliver
     | pubsub.Delivered
     | pubsub.WindowUpdate
     | pubsub.ParcelToOwner
-    | pubsub.ParcelToShard
+    | shards.ParcelToShard
     | cluster.ShardRequest
     | cluster.ShardEmpty
     | denials.DenyOffer

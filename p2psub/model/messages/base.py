@@ -7,6 +7,9 @@ from typing import ClassVar, Self
 
 import msgspec
 
+from p2psub.model.bids import BidSum
+from p2psub.model.outcomes import Outcome
+
 
 class Lane(enum.IntEnum):
     """Which queue of a link a message waits in, most urgent first."""
@@ -35,6 +38,20 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
         """Roughly the bytes it takes on a link; those with content know it within a tenth."""
         return SMALL
 
+    @property
+    def bid_sums(self) -> tuple[BidSum, ...]:
+        """What its events would earn; nothing where nobody knows yet who wants them."""
+        return ()
+
+    @property
+    def is_sent_late(self) -> bool:
+        """Whether it is sent though its time is over, since its receiver alone can say what became of it."""
+        return False
+
     def aged(self, _by_us: int) -> Self:
         """The same after so much waiting; what carries an event grows older."""
         return self
+
+    def answer_unsent(self, _outcome: Outcome) -> Message | None:
+        """What its receiver would say if all its events ended so; nothing if nobody waits for an answer."""
+        return None

@@ -14,9 +14,10 @@ from p2psub.model.changes import Change
 from p2psub.model.content import Age, Guarantee, older
 from p2psub.model.graycode import Prefix, overlaps
 from p2psub.model.ids import CastId, ClusterId, Process
+from p2psub.model.instants import Micros
 from p2psub.model.messages.base import HEAD, SMALL, Lane, Message
-from p2psub.model.messages.pubsub import OutcomeOf, StreamAck, Want
-from p2psub.model.outcomes import Missed
+from p2psub.model.messages.pubsub import OutcomeOf, StreamAck, Want, outcomes_of, sums_or_default
+from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.parcels import Parcel, measured
 from p2psub.model.place_sets import from_bitmap, union_of
 from p2psub.model.places import Entry
@@ -83,6 +84,22 @@ class EventPayload(Message, frozen=True):
     def wants_answer(self) -> bool:
         return self.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
 
+    @property
+    def bid_sums(self) -> tuple[BidSum, ...]:
+        """What all targets bid."""
+        whole = self.parcel.places
+        return tuple([one for _, _, wants, sums in self.targets for one in sums_or_default(sums, wants, whole)])
+
+    @property
+    def limit_us(self) -> int:
+        """The age up to which some subscription may get it; 0: any age."""
+        latest = 0
+        for _, _, _, sums in self.targets:
+            if not sums or not all(one.limit_us for one in sums):
+                return 0
+            latest = max(latest, *[one.limit_us for one in sums])
+        return latest
+
     def aged(self, by_us: int) -> EventPayload:
         return EventPayload(self.parcel, older(self.age_us, by_us), self.targets, self.missed, self.owner)
 
@@ -139,8 +156,24 @@ class EventCast(Message, frozen=True):
         beside = (self.id, self.subcube, payload.targets, payload.missed, payload.owner)
         return HEAD + measured(beside) + payload.parcel.weight
 
+    @property
+    def parcel(self) -> Parcel:
+        return self.payload.parcel
+
+    @property
+    def age_us(self) -> Micros:
+        return self.payload.age_us
+
+    @property
+    def bid_sums(self) -> tuple[BidSum, ...]:
+        return self.payload.bid_sums
+
     def aged(self, by_us: int) -> EventCast:
         return EventCast(self.id, self.subcube, self.payload.aged(by_us), self.hops)
+
+    def answer_unsent(self, outcome: Outcome) -> Answer:
+        wants = [want for _, _, of_cluster, _ in self.payload.targets for want in of_cluster]
+        return Answer(self.id, self.subcube, EventSummary(outcomes_of(wants, self.parcel.places, outcome)))
 
 
 CastRequest = ChangeCast | EventCast

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, NamedTuple
 
 import msgspec
 
-from p2psub.model.bids import Bid, BidSum, Span
+from p2psub.model.bids import PRICE_ONE, Bid, BidSum, Span
 from p2psub.model.changes import Vector
-from p2psub.model.content import Age, Declaration, Event, older
+from p2psub.model.content import Age, Declaration, older
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import HEAD, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
-from p2psub.model.parcels import Bitmap, Parcel, ParcelId, measured, weight_of_events
+from p2psub.model.parcels import Bitmap, Parcel, ParcelId, measured
+from p2psub.model.place_sets import from_bitmap, to_bitmap
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.seals import BATCH_MAX, LEAF_WEIGHT, Leaf
@@ -58,8 +60,17 @@ class Publish(Message, frozen=True):
     def weight(self) -> int:
         return HEAD + self.parcel.weight + (measured(self.after) if self.after else 0)
 
+    @property
+    def is_sent_late(self) -> bool:
+        """An owner may have taken it: then that one says what became of it."""
+        return self.is_repeated
+
     def aged(self, by_us: int) -> Publish:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
+
+    def answer_unsent(self, outcome: Outcome) -> Acknowledge:
+        refused = Acknowledged(to_bitmap(self.parcel.places), refused=Reason(outcome.value))
+        return Acknowledge(self.parcel.id, (refused,))
 
 
 class Acknowledged(msgspec.Struct, frozen=True, array_like=True):
@@ -226,33 +237,6 @@ class GivenBack(Message, frozen=True):
     table: TableVersion
 
 
-class MatchRequest(Message, frozen=True):
-    """The topics' owner asks a wildcard shard's owner for its matches; repeated until answered.
-
-    No filter looks at a body, so the events travel without.
-    """
-
-    cluster: ClusterId
-    shard: int
-    number: Natural
-    events: Annotated[tuple[Event, ...], msgspec.Meta(min_length=1, max_length=BATCH_MAX)]
-
-    @property
-    def weight(self) -> int:
-        return HEAD + len(self.cluster) + weight_of_events(self.events)
-
-
-class MatchResponse(Message, frozen=True):
-    """The shard's matches under `vector`, by the request's number; `empty` leases the right not to ask for a while."""
-
-    cluster: ClusterId
-    shard: int
-    number: Natural
-    matches: tuple[Obligation, ...]
-    vector: Vector
-    empty: bool
-
-
 class Want(NamedTuple):
     """A subscription, the events of a parcel that it gets, and the number of this delivery in its owner's stream.
 
@@ -269,6 +253,20 @@ class Want(NamedTuple):
 
 ClusterWants = tuple[ClusterId, tuple[Want, ...], tuple[BidSum, ...]]
 """What the subscriptions in one cluster get of a parcel, and what they bid for it; no sums: all bid the default."""
+
+
+def sums_or_default(sums: tuple[BidSum, ...], wants: tuple[Want, ...], whole: int) -> tuple[BidSum, ...]:
+    """What wants bid together, spelled out where they bid the default."""
+    if sums:
+        return sums
+    pairs = sum([from_bitmap(want.bitmap, whole).bit_count() for want in wants])
+    return (BidSum(0, PRICE_ONE * pairs, 0, pairs),)
+
+
+def outcomes_of(wants: Iterable[Want], whole: int, outcome: Outcome) -> tuple[OutcomeOf, ...]:
+    """The same outcome for all that is wanted of a parcel."""
+    named = [(want.subscription, from_bitmap(want.bitmap, whole)) for want in wants]
+    return tuple([OutcomeOf(id_, outcome, to_bitmap(places)) for id_, places in named if places])
 
 
 class StreamAck(msgspec.Struct, frozen=True, array_like=True):
@@ -300,8 +298,17 @@ class Route(Message, frozen=True):
     def weight(self) -> int:
         return HEAD + measured((self.wants, self.missed, self.owner)) + self.parcel.weight
 
+    @property
+    def bid_sums(self) -> tuple[BidSum, ...]:
+        whole = self.parcel.places
+        return tuple([one for _, wants, sums in self.wants for one in sums_or_default(sums, wants, whole)])
+
     def aged(self, by_us: int) -> Route:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
+
+    def answer_unsent(self, outcome: Outcome) -> Routed:
+        wants = [want for _, of_cluster, _ in self.wants for want in of_cluster]
+        return Routed(self.attempt, self.parcel.id, outcomes_of(wants, self.parcel.places, outcome), self.owner)
 
 
 class OutcomeOf(msgspec.Struct, frozen=True, array_like=True):
@@ -342,8 +349,15 @@ class Deliver(Message, frozen=True):
     def weight(self) -> int:
         return HEAD + measured((self.wants, self.missed, self.owner, self.bids)) + self.parcel.weight
 
+    @property
+    def bid_sums(self) -> tuple[BidSum, ...]:
+        return sums_or_default(self.bids, self.wants, self.parcel.places)
+
     def aged(self, by_us: int) -> Deliver:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
+
+    def answer_unsent(self, outcome: Outcome) -> Delivered:
+        return Delivered(self.parcel.id, outcomes_of(self.wants, self.parcel.places, outcome), self.owner)
 
 
 class Delivered(Message, frozen=True):
@@ -380,21 +394,3 @@ class ParcelToOwner(Message, frozen=True):
 
     def aged(self, by_us: int) -> ParcelToOwner:
         return ParcelToOwner(self.parcel, self.leaves, older(self.age_us, by_us))
-
-
-class ParcelToShard(Message, frozen=True):
-    """The topics' owner to a wildcard shard's, which passes the events on to the subscribers in its shard."""
-
-    lane: ClassVar[Lane] = Lane.CONTENT
-    cluster: ClusterId
-    shard: int
-    parcel: Parcel
-    leaves: tuple[Leaf, ...] = ()
-    age_us: Age = Micros(0)
-
-    @property
-    def weight(self) -> int:
-        return HEAD + len(self.cluster) + LEAF_WEIGHT * len(self.leaves) + self.parcel.weight
-
-    def aged(self, by_us: int) -> ParcelToShard:
-        return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))

@@ -1,4 +1,4 @@
-"""The only sender: urgent first, no more than the link takes, no more waiting than the limit, no silent loss."""
+"""The only sender: urgent first, no more than may be under way, no more waiting than the limit, no silent loss."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from p2psub.config import EgressConfig
 from p2psub.model.digests import digest_of_matches
-from p2psub.model.effects import Connect, Transmit
+from p2psub.model.effects import Connect, LinkDrained, Transmit
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Lane, Message
 from p2psub.model.messages.cube import ChangeBatch, DirectoryRequest
@@ -17,7 +17,6 @@ from p2psub.model.messages.pubsub import OwedParcel, Predecessor, Publish, Store
 from p2psub.model.records import Kind
 from p2psub.model.transmission import Transmission
 from p2psub.node.egress import Egress
-from p2psub.queueing.fcfs import FirstComeFirstServed
 from tests.unit.bench import CLUSTER, TICK_US, at, effects_of, event_of, parcel_of, records_of, step_at
 
 PEER = at(64)
@@ -36,7 +35,9 @@ class Link:
     def __init__(self, queued_max: int = 100, bulk_share: float = 0.1) -> None:
         self.step = step_at(1)
         config = EgressConfig(queued_messages_max=queued_max, bulk_share=bulk_share)
-        self.core = Egress(self.step, config, TICK_US, FirstComeFirstServed)
+        self.core = Egress(self.step, config, TICK_US)
+        self.sent = self.arrived = 0
+        self.full_since: Micros | None = None
 
     def send(self, *messages: Message) -> list[Message]:
         """One step's sends; what was transmitted."""
@@ -45,18 +46,33 @@ class Link:
         self.core.flush()
         return self.transmitted()
 
-    def up(self, credit: int = PLENTY) -> list[Message]:
-        self.core.link_up(PEER, credit)
+    def up(self, window: int = PLENTY) -> list[Message]:
+        self.core.link_up(PEER, window)
         return self.transmitted()
 
-    def ready(self, credit: int) -> list[Message]:
-        self.core.link_ready(PEER.id, credit)
+    def drained(self, under_way: int = 0) -> list[Message]:
+        """So much of what was transmitted has not arrived."""
+        arrived = self.sent - under_way
+        busy_us = 0 if self.full_since is None else self.step.now - self.full_since
+        news = LinkDrained(PEER.id, arrived, busy_us, arrived - self.arrived)
+        self.arrived, self.full_since = arrived, None
+        self.core.link_drained(news)
         return self.transmitted()
+
+    def drain(self) -> list[Message]:
+        """The link drains until nothing waits for it any more."""
+        taken: list[Message] = []
+        while self.core.queued:
+            taken += self.drained()
+        return taken
 
     def transmitted(self) -> list[Message]:
         """Messages handed to the driver since the last look, in their order."""
         effects = effects_of(self.step, Transmit)
         assert all(effect.peer == PEER.id for effect in effects)
+        self.sent += sum(effect.weight for effect in effects)
+        if self.full_since is None and any(effect.drained_to is not None for effect in effects):
+            self.full_since = self.step.now
         return [message for effect in effects for message in effect.messages]
 
 
@@ -84,39 +100,59 @@ def test_open_link_transmits_in_the_step_most_urgent_first() -> None:
 def test_urgent_messages_overtake_whatever_waits() -> None:
     """A full link must not make anybody look dead."""
     link = Link()
-    link.up(credit=1)
+    link.up(window=1)
     assert link.send(content(1), content(2), content(3)) == [content(1)]
     assert link.send(CONTROL) == []
-    assert link.send(URGENT) == []
-    assert link.ready(PLENTY) == [URGENT, CONTROL, content(2), content(3)]
+    assert link.drain() == [CONTROL, content(2), content(3)]
+
+
+def test_liveness_waits_for_nothing() -> None:
+    """However much is under way: a full link must not make us look dead."""
+    link = Link()
+    link.up(window=1)
+    assert link.send(content(1, 50_000), content(2), URGENT) == [URGENT]
+    assert link.drained() == [content(1, 50_000)]
+    assert link.send(URGENT, CONTROL) == [URGENT]
+    assert link.send(URGENT) == [URGENT]
+
+
+def test_control_has_as_much_of_a_link_again_as_content() -> None:
+    """What is urgent does not wait behind events, yet it is bounded: it may be large itself."""
+    link = Link()
+    size = content(1, 1_000).weight
+    link.up(window=size)
+    assert link.send(content(1, 1_000), content(2)) == [content(1, 1_000)]
+    room = -(-size // CONTROL.weight)
+    assert link.send(*[CONTROL] * (room + 3)) == [CONTROL] * room
+    assert link.drain() == [CONTROL] * 3 + [content(2)]
 
 
 def test_an_event_grows_older_while_it_waits_for_its_link() -> None:
     """In every lane; what leaves in its own step is as old as it was."""
     link = Link()
-    link.up(credit=1)
+    link.up(window=1)
     matches = digest_of_matches(())
     owed_parcel = OwedParcel(matches, content(4).parcel, Micros(0), (), ((0, b""),), (), PEER)
     copy = StoreCopy(CLUSTER, (owed_parcel,))
     assert link.send(content(1), content(2), copy) == [copy]
     link.step.now = Micros(link.step.now + 300)
-    assert link.ready(PLENTY) == [content(1).aged(300), content(2).aged(300)]
-    link.ready(1)
-    assert link.send(content(3), copy) == [copy]
-    link.send(copy)
-    link.step.now = Micros(link.step.now + 50)
-    assert link.ready(PLENTY) == [StoreCopy(CLUSTER, (owed_parcel.aged(50),)), content(3).aged(50)]
+    assert link.drain() == [content(1).aged(300), content(2).aged(300)]
+    other = Link()
+    other.up(window=1)
+    assert other.send(content(3), copy, copy) == [copy]
+    other.step.now = Micros(other.step.now + 50)
+    assert other.drain() == [StoreCopy(CLUSTER, (owed_parcel.aged(50),)), content(3).aged(50)]
     assert content(1).aged(300).age_us == owed_parcel.aged(300).age_us == 300
 
 
 def test_a_publish_that_waits_is_as_before_but_older() -> None:
     """A repeated one stays so: an owner with a full disk gives a first try its last word, and sticks to it."""
     link = Link()
-    link.up(credit=1)
+    link.up(window=1)
     repeated = msgspec.structs.replace(content(2), after=(Predecessor("a", 1, 1),), is_repeated=True)
     assert link.send(content(1), repeated) == [content(1)]
     link.step.now = Micros(link.step.now + 300)
-    assert link.ready(PLENTY) == [msgspec.structs.replace(repeated, age_us=Micros(300))]
+    assert link.drained() == [msgspec.structs.replace(repeated, age_us=Micros(300))]
 
 
 def message_of(lane: int, sequence: int) -> Message:
@@ -125,10 +161,10 @@ def message_of(lane: int, sequence: int) -> Message:
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=8), st.integers(1, 900))
-def test_nothing_is_lost_doubled_or_reordered_within_a_lane(batches: list[list[int]], credit: int) -> None:
-    """Whatever the credit: every message leaves once, and each lane in the order it was asked in."""
+def test_nothing_is_lost_doubled_or_reordered_within_a_lane(batches: list[list[int]], window: int) -> None:
+    """Whatever the window: every message leaves once, and each lane in the order it was asked in."""
     link = Link()
-    left = link.up(credit)
+    left = link.up(window)
     asked: list[Message] = []
     for batch in batches:
         messages: list[Message] = [
@@ -136,29 +172,50 @@ def test_nothing_is_lost_doubled_or_reordered_within_a_lane(batches: list[list[i
         ]
         asked += messages
         left += link.send(*messages)
-    for _ in range(len(asked)):
-        left += link.ready(credit)
-    assert link.core.queued == 0
+    left += link.drain()
     for lane in Lane:
         assert [m for m in left if m.lane is lane] == [m for m in asked if m.lane is lane]
 
 
-def test_link_gets_no_more_than_its_credit_and_one_message() -> None:
-    """A message is never cut; after the one that used the credit up, nothing follows."""
+def test_no_more_is_under_way_than_the_window_and_one_message() -> None:
+    """A message is never cut; after the one that filled the window, no content follows until some has arrived."""
     link = Link()
-    credit = content(1, 400).weight + 1
-    link.up(credit)
+    size = content(1, 400).weight
+    link.up(window=size + 1)
     assert link.send(*(content(n, size=400) for n in range(1, 6))) == [content(1, 400), content(2, 400)]
-    assert link.send(URGENT) == []
-    assert link.ready(credit + URGENT.weight) == [URGENT, content(3, 400), content(4, 400)]
-    assert link.ready(0) == []
+    assert link.drained(size + 1) == []
+    assert link.drained(size) == [content(3, 400)]
+    assert link.drained() == [content(4, 400), content(5, 400)]
+
+
+def test_a_driver_tells_when_a_full_link_has_drained_by_half() -> None:
+    """So that the rest is still on the wire while more is chosen; of a link with room nothing waits to hear."""
+    link = Link()
+    link.up(window=1_000)
+    told: list[int | None] = []
+    for message in (CONTROL, content(1, 2_000), URGENT):
+        link.step.send(PEER, message)
+        link.core.flush()
+        told += [effect.drained_to for effect in effects_of(link.step, Transmit)]
+    assert told == [None, 500, 500]
+
+
+def test_a_window_is_a_tenth_of_a_second_of_the_link_as_it_was_seen_to_drain() -> None:
+    """Whatever it was before: 10,000 bytes in a second leave 1,000 under way, and one message."""
+    link = Link()
+    link.up(window=8_000)
+    link.send(content(1, 9_900))
+    link.step.now = Micros(link.step.now + 1_000_000)
+    link.drained()
+    sent = link.send(*(content(n, 100) for n in range(60)))
+    assert 1_000 <= sum(message.weight for message in sent) <= 1_000 + content(1, 100).weight
 
 
 def test_bulk_gets_its_share_and_content_the_rest() -> None:
     """While both wait, about a tenth of the messages is bulk: it neither starves nor crowds out."""
     link = Link(queued_max=1_000)
     link.send(*(content(n) for n in range(300)), *([BULK] * 100))
-    taken = link.up(credit=200 * content(0).weight)
+    taken = link.up(window=200 * content(0).weight)
     share = taken.count(BULK) / len(taken)
     assert 0.08 <= share <= 0.12
 
@@ -176,7 +233,7 @@ def test_full_queue_drops_the_newest_and_says_so() -> None:
 def test_queue_is_bounded_by_bytes_too() -> None:
     """A few large messages are as much as many small ones; what left makes room."""
     step = step_at(1)
-    core = Egress(step, EgressConfig(queued_bytes_max=2_000), TICK_US, FirstComeFirstServed)
+    core = Egress(step, EgressConfig(queued_bytes_max=2_000), TICK_US)
     for n in range(3):
         step.send(PEER, content(n, 1_500))
     core.flush()
@@ -190,23 +247,23 @@ def test_queue_is_bounded_by_bytes_too() -> None:
 def test_lost_link_drops_what_waited_and_says_how_much() -> None:
     """The next message dials again; nothing of before is sent on the new link."""
     link = Link()
-    link.up(credit=1)
+    link.up(window=1)
     link.send(content(1), content(2), content(3))
     link.core.link_lost(PEER.id)
     (drop,) = records_of(link.step, Kind.DROP)
     assert (drop.reason, drop.count) == ("link_lost", 2)
-    assert link.ready(PLENTY) == []
+    assert link.drained() == []
     effects_of(link.step, Connect)
     assert link.send(URGENT) == []
     assert effects_of(link.step, Connect) == [Connect(PEER)]
     assert link.up() == [URGENT]
 
 
-def test_readiness_of_a_link_that_is_not_up_means_nothing() -> None:
-    """A late LinkReady of a link that was lost must not let anything through."""
+def test_news_of_a_link_that_is_not_up_mean_nothing() -> None:
+    """A late LinkDrained of a link that was lost must not let anything through."""
     link = Link()
     link.send(CONTROL)
-    assert link.ready(PLENTY) == []
+    assert link.drained() == []
     assert link.core.queued == 1
 
 
@@ -243,17 +300,17 @@ def pass_ticks(link: Link, count: int) -> None:
 def test_what_waits_is_not_due_and_patience_counts_from_when_it_left() -> None:
     """However long the queue is: a repetition would only stand behind it."""
     link = Link()
-    link.up(credit=1)
+    link.up(window=1)
     first, second = followed(link, content(1), content(2))
     assert link.transmitted() == [content(1)]
     pass_ticks(link, 50)
     assert (first.is_waiting, second.is_waiting) == (True, True), "the driver has one, and did not say that it left"
     assert not first.is_due(link.step.tick, 4)
     assert not second.is_due(link.step.tick, 4)
-    assert link.ready(1) == [content(2).aged(50 * TICK_US)]
+    assert link.drained() == [content(2).aged(50 * TICK_US)]
     assert (first.is_waiting, second.is_waiting) == (False, True)
     pass_ticks(link, 1)
-    link.ready(PLENTY)
+    link.drained()
     due_tick = second.late_ticks + 4
     assert due_tick >= 51 + 4
     assert not second.is_due(due_tick - 1, 4)
@@ -276,19 +333,22 @@ def test_patience_knows_how_long_a_slow_link_needs() -> None:
     """Once it was full: there and back, for the answer may wait behind as large a message."""
     link = Link()
     size = content(1, 10_000).weight
-    link.up(credit=size)
+    link.up(window=size)
     followed(link, content(1, 10_000))
+    assert link.transmitted() == [content(1, 10_000)]
     pass_ticks(link, 4)
-    link.ready(PLENTY)
+    link.drained()
     (second,) = followed(link, content(2, 10_000))
-    assert 7 <= second.late_ticks <= 8
+    assert link.transmitted() == [content(2, 10_000)]
+    link.drained()
+    assert 3 <= second.late_ticks <= 4
     assert not second.is_due(link.step.tick + second.late_ticks + 3, 4)
 
 
 def test_what_is_lost_is_due_at_the_next_tick_and_then_ever_later() -> None:
     """Waiting, or on its way when the link ended: it never comes, so nothing is waited for."""
     link = Link()
-    link.up(credit=1)
+    link.up(window=1)
     several = followed(link, content(1), content(2), CONTROL, BULK)
     link.core.link_lost(PEER.id)
     assert all(one.is_lost and not one.is_waiting for one in several)
@@ -301,22 +361,22 @@ def test_what_is_lost_is_due_at_the_next_tick_and_then_ever_later() -> None:
 def test_each_is_told_of_its_own_message() -> None:
     """Also when the lanes put them into another order, and some wait."""
     link = Link()
-    link.up(credit=URGENT.weight + 1)
+    link.up(window=URGENT.weight + 1)
     late, soon = followed(link, content(1), URGENT)
     assert link.transmitted() == [URGENT, content(1)]
-    link.ready(1)
+    link.drained()
     link.step.send(PEER, content(3))
     one, other = followed(link, content(2), CONTROL)
-    assert link.transmitted() == [CONTROL]
+    assert link.transmitted() == [CONTROL, content(3)]
     assert (one.is_waiting, late.is_waiting, soon.is_waiting) == (True, False, False)
-    link.ready(1)
+    link.drained()
     assert not other.is_waiting
 
 
 def test_what_fills_the_link_goes_alone() -> None:
     """In one frame with a large message a heartbeat is heard when all of that is there."""
     link = Link()
-    link.up(credit=1_000)
+    link.up(window=1_000)
     for message in (content(1, 5_000), URGENT, CONTROL):
         link.step.send(PEER, message)
     link.core.flush()

@@ -14,8 +14,6 @@ from p2psub.model.messages.pubsub import (
     Deliver,
     Delivered,
     GivenBack,
-    MatchRequest,
-    MatchResponse,
     OutcomeOf,
     Predecessor,
     Publish,
@@ -25,6 +23,7 @@ from p2psub.model.messages.pubsub import (
     Want,
     WindowUpdate,
 )
+from p2psub.model.messages.shards import MatchRequest, MatchResponse
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import places_at, to_bitmap

@@ -7,7 +7,7 @@ import pytest
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import ChangeStored, ShardEmpty, ShardRequest, StoreChange
-from p2psub.model.messages.pubsub import MatchRequest, MatchResponse
+from p2psub.model.messages.shards import MatchRequest, MatchResponse
 from p2psub.node.cores import Cores
 from p2psub.owner import empty_shards as shards_module
 from tests.unit.bench import (

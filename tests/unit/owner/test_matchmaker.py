@@ -8,7 +8,8 @@ from p2psub.model.changes import LogId
 from p2psub.model.content import Order, Subscription
 from p2psub.model.ids import Contact
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import MatchRequest, MatchResponse, Obligation
+from p2psub.model.messages.pubsub import Obligation
+from p2psub.model.messages.shards import MatchRequest, MatchResponse
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.node.cores import Cores
 from p2psub.owner.matchmaker import Gathering

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 
 from p2psub.model.instants import SECOND_US
-from p2psub.model.messages.pubsub import (
-    Acknowledge,
-    Acknowledged,
-    CopyLost,
-    CopyRefused,
-    Deliver,
-    MatchRequest,
-    Route,
-    StoreCopy,
-)
+from p2psub.model.messages.pubsub import Acknowledge, Acknowledged, CopyLost, CopyRefused, Deliver, Route, StoreCopy
+from p2psub.model.messages.shards import MatchRequest
 from p2psub.model.place_sets import places_in
 from p2psub.model.reasons import Reason
 from p2psub.node.cores import Cores

@@ -12,8 +12,6 @@ from p2psub.model.messages.pubsub import (
     Acknowledge,
     Deliver,
     Delivered,
-    MatchRequest,
-    MatchResponse,
     NotOwner,
     OutcomeOf,
     OwedParcel,
@@ -23,6 +21,7 @@ from p2psub.model.messages.pubsub import (
     StoreCopy,
     Want,
 )
+from p2psub.model.messages.shards import MatchRequest, MatchResponse
 from p2psub.model.outcomes import Outcome
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind

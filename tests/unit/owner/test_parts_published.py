@@ -16,8 +16,6 @@ from p2psub.model.messages.pubsub import (
     CopyStored,
     Deliver,
     Delivered,
-    MatchRequest,
-    MatchResponse,
     NotOwner,
     OutcomeOf,
     Publish,
@@ -27,6 +25,7 @@ from p2psub.model.messages.pubsub import (
     StreamAck,
     Want,
 )
+from p2psub.model.messages.shards import MatchRequest, MatchResponse
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import Parcel
 from p2psub.model.reasons import Reason

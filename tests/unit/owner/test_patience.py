@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, MatchRequest, Publish, Route, Routed, StoreCopy
+from p2psub.model.messages.pubsub import Deliver, Publish, Route, Routed, StoreCopy
+from p2psub.model.messages.shards import MatchRequest
 from p2psub.node.cores import Cores
 from tests.unit.bench import CONFIG, at, give_index, hold_up, make_durable, sent, sent_of, table_of, tick
 from tests.unit.owner.owners import HERE, ONE, PROCESS, PUBLISHER, THERE, confirm, owner, publish

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Acknowledge, MatchRequest, NotOwner, Predecessor, Publish, StoreCopy
+from p2psub.model.messages.pubsub import Acknowledge, NotOwner, Predecessor, Publish, StoreCopy
+from p2psub.model.messages.shards import MatchRequest
 from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind
 from p2psub.node.cores import Cores

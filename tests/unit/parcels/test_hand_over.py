@@ -10,12 +10,8 @@ from hypothesis import strategies as st
 from p2psub.model.effects import ConsumedCommand, NotifyGap, UnsubscribeCommand
 from p2psub.model.ids import EventId
 from p2psub.model.messages import Message
-from p2psub.model.messages.pubsub import (
-    Deliver,
-    ParcelToOwner,
-    ParcelToShard,
-    Want,
-)
+from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, Want
+from p2psub.model.messages.shards import ParcelToShard
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind

@@ -10,7 +10,8 @@ from p2psub.model.content import Guarantee
 from p2psub.model.effects import Notify, NotifyGap
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros, Stamp
-from p2psub.model.messages.pubsub import Deliver, MatchRequest, MatchResponse, Route, Want
+from p2psub.model.messages.pubsub import Deliver, Route, Want
+from p2psub.model.messages.shards import MatchRequest, MatchResponse
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import SIGNATURE_BYTES, Signature
 from p2psub.wire.codec import decode_batch, encode_batch

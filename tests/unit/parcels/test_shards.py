@@ -6,12 +6,8 @@ import pytest
 
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import ShardRequest
-from p2psub.model.messages.pubsub import (
-    Deliver,
-    ParcelToOwner,
-    ParcelToShard,
-    Want,
-)
+from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, Want
+from p2psub.model.messages.shards import ParcelToShard
 from p2psub.model.rights import Rights
 from tests.unit.bench import (
     CLUSTER,

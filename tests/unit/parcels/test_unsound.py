@@ -10,12 +10,8 @@ from hypothesis import strategies as st
 from p2psub.errors import MalformedMessage
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
-from p2psub.model.messages.pubsub import (
-    Deliver,
-    ParcelToOwner,
-    ParcelToShard,
-    Want,
-)
+from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, Want
+from p2psub.model.messages.shards import ParcelToShard
 from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights

@@ -5,29 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Publish
-from p2psub.queueing.discipline import Queued
-from p2psub.queueing.fcfs import FirstComeFirstServed
-from tests.unit.bench import event_of, parcel_of
+from p2psub.queueing.link_queue import LinkQueue
+from tests.unit.queueing.messages import LINE, after, message, stake
 
 
-def message(sequence: int) -> Publish:
-    """Content that can be told apart."""
-    return Publish(parcel_of(event_of("x", sequence)), Micros(0))
-
-
-@given(st.lists(st.booleans(), max_size=40))
-def test_content_leaves_in_the_order_it_came_each_once(pushes: list[bool]) -> None:
-    """However pushes and pops alternate."""
-    queue, pushed, popped = FirstComeFirstServed(), 0, 0
-    since_us = [Micros(now) for now, push in enumerate(pushes) if push]
-    for now, push in enumerate(pushes):
-        if push:
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 90)), max_size=40))
+def test_content_leaves_in_the_order_it_came_each_once(turns: list[tuple[bool, int]]) -> None:
+    """However pushes and pops alternate, and whatever is at stake."""
+    queue, pushed, popped = LinkQueue[str]("fcfs", LINE), 0, 0
+    for is_push, due_s in turns:
+        if is_push:
             pushed += 1
-            queue.push(Queued(message(pushed), 1, Micros(now), None), Micros(now))
+            queue.push(message(str(pushed), stake(1_000.0 + due_s)), after(0))
         elif queue:
             popped += 1
-            left = queue.pop(Micros(now))
-            assert (left.message, left.since_us) == (message(popped), since_us[popped - 1])
+            assert queue.pop(after(0)).item == str(popped)
         assert len(queue) == pushed - popped

@@ -17,8 +17,8 @@ from p2psub.runtime.capability import UNFIT, CapabilityMeter
 from p2psub.runtime.tcp_figures import TcpFigures, figures_of
 
 DAY_S = 86_400.0
-NEAR = TcpFigures(rtt_us=1_000, bytes_per_s=1_000_000)
-FAR = TcpFigures(rtt_us=150_000, bytes_per_s=1_000_000)
+NEAR = TcpFigures(rtt_us=1_000, rtt_min_us=1_000, bytes_per_s=1_000_000)
+FAR = TcpFigures(rtt_us=150_000, rtt_min_us=150_000, bytes_per_s=1_000_000)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def parts(capability: Capability) -> list[float]:
 
 
 @pytest.mark.parametrize("online_s", [0.0, 1000 * DAY_S])
-@pytest.mark.parametrize("seen", [[], [TcpFigures(0, 1 << 62)], [TcpFigures(1 << 31, 0)]])
+@pytest.mark.parametrize("seen", [[], [TcpFigures(0, 0, 1 << 62)], [TcpFigures(1 << 31, 1 << 31, 0)]])
 def test_every_part_is_between_nothing_and_one(tmp_path: Path, online_s: float, seen: list[TcpFigures]) -> None:
     """Whatever is measured; so no part can outweigh all others, and the sum is above that of one who may not lead."""
     capability = CapabilityMeter(tmp_path).measure(online_s, seen)
@@ -70,8 +70,8 @@ def test_near_neighbours_are_worth_more_than_far_ones(tmp_path: Path) -> None:
 def test_goodput_once_seen_fades_while_links_are_idle(tmp_path: Path) -> None:
     """An idle link shows little, and that proves nothing; nor does what was seen long ago."""
     measuring = CapabilityMeter(tmp_path)
-    idle = TcpFigures(rtt_us=1_000, bytes_per_s=5_000)
-    busy = measuring.measure(0.0, [NEAR, TcpFigures(1_000, 50_000_000)]).goodput
+    idle = TcpFigures(rtt_us=1_000, rtt_min_us=1_000, bytes_per_s=5_000)
+    busy = measuring.measure(0.0, [NEAR, TcpFigures(1_000, 1_000, 50_000_000)]).goodput
     after = [measuring.measure(0.0, [idle]).goodput for _ in range(100)]
     assert busy > 0.9
     assert after[0] > 0.9 * busy

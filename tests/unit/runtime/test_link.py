@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from p2psub.errors import FrameError, MalformedMessage
-from p2psub.model.effects import LinkReady, Received, Transmit
+from p2psub.model.effects import LinkDrained, Received, Transmit
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Stamp
 from p2psub.model.messages import Message
@@ -15,7 +15,7 @@ from p2psub.model.messages.cube import CubeHeartbeat
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.runtime import link
 from p2psub.runtime.handshake import Greeted
-from p2psub.runtime.link import CREDIT_BYTES, FRAME_S_MAX, Link
+from p2psub.runtime.link import FRAME_S_MAX, Link
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, FrameReader, frame
@@ -36,7 +36,7 @@ class Wire:
         reader = FrameReader(whole_bytes_max=MESSAGE_BYTES_MAX)
         self.link = Link(Greeted(PEER, reader, list(payloads), answer), Session(mine, passport_of(PEER.id)))
         self.heard: list[Received] = []
-        self.ready: list[LinkReady] = []
+        self.drained: list[LinkDrained] = []
 
     async def hear(self, received: Received) -> None:
         self.heard.append(received)
@@ -45,10 +45,11 @@ class Wire:
         await self.link.read(self.hear)
 
     async def write(self) -> None:
-        await self.link.write(self.ready.append)
+        await self.link.write(self.drained.append)
 
-    def transmit(self, *messages: Message, stamp: Stamp = STAMP) -> None:
-        self.link.transmit(Transmit(PEER.id, list(messages), stamp, sum(message.weight for message in messages)))
+    def transmit(self, *messages: Message, stamp: Stamp = STAMP, drained_to: int | None = None) -> None:
+        weight = sum(message.weight for message in messages)
+        self.link.transmit(Transmit(PEER.id, list(messages), stamp, weight, drained_to))
 
     async def arrived(self) -> list[tuple[list[Message], Stamp]]:
         """The frames that came with the next piece, at the peer's end."""
@@ -133,19 +134,29 @@ async def test_a_message_that_nobody_would_take_is_dropped_alone(
     assert "CubeHeartbeat" in caplog.text
 
 
-async def test_more_is_asked_for_when_half_of_the_credit_has_left(nursery: trio.Nursery) -> None:
-    """Not before, so that what waits can still change its order; and again after the next half."""
+async def test_the_egress_hears_that_a_link_has_drained_if_it_asked_to(nursery: trio.Nursery) -> None:
+    """Once for each time it asked, and how fast; where no kernel says more, what is written has arrived."""
     wire = Wire()
     nursery.start_soon(wire.write)
-    half = CREDIT_BYTES // 2 // Ping().weight
-    for _ in range(2):
-        wire.transmit(*[Ping()] * (half - 1))
-        await trio.testing.wait_all_tasks_blocked()
-        assert wire.ready == []
+    for sent in (2, 4):
         wire.transmit(Ping())
         await trio.testing.wait_all_tasks_blocked()
-        assert wire.ready == [LinkReady(PEER.id, CREDIT_BYTES)]
-        wire.ready.clear()
+        assert wire.drained == []
+        wire.transmit(Ping(), drained_to=0)
+        await trio.testing.wait_all_tasks_blocked()
+        (news,) = wire.drained
+        assert (news.arrived, news.busy_bytes) == (sent * Ping().weight, Ping().weight)
+        assert news.busy_us > 0
+        wire.drained.clear()
+
+
+async def test_a_link_that_was_never_full_says_nothing_of_its_speed(nursery: trio.Nursery) -> None:
+    """How long it was idle would count as the time that it needed; what has arrived is said all the same."""
+    wire = Wire()
+    nursery.start_soon(wire.write)
+    wire.transmit(Ping(), Ping(), drained_to=2 * Ping().weight)
+    await trio.testing.wait_all_tasks_blocked()
+    assert wire.drained == [LinkDrained(PEER.id, 2 * Ping().weight)]
 
 
 async def test_what_is_being_written_has_not_left(nursery: trio.Nursery) -> None:

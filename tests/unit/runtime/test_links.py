@@ -18,7 +18,7 @@ from p2psub.model.messages.hello import Hello
 from p2psub.model.messages.liveness import Ping, Pong
 from p2psub.runtime.handshake import HANDSHAKE_S_MAX
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.link import CREDIT_BYTES
+from p2psub.runtime.link import FIRST_WINDOW_BYTES
 from p2psub.runtime.links import CROSSED_S_MAX, DIAL_S_MAX, LinkTable
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import encode_batch
@@ -58,7 +58,7 @@ class Station:
 
     def up(self) -> LinkUp:
         """What others hear when they are linked with us."""
-        return LinkUp(self.contact, CREDIT_BYTES)
+        return LinkUp(self.contact, FIRST_WINDOW_BYTES)
 
     def lost(self) -> LinkLost:
         return LinkLost(self.contact.id)
@@ -112,7 +112,7 @@ async def assert_linked(one: Station, two: Station) -> None:
 
 
 async def test_a_dial_links_both_sides(start: Stations) -> None:
-    """Each is told of the other, once, with its credit."""
+    """Each is told of the other, once, with its first window."""
     one, two = await linked(start)
     await assert_linked(one, two)
     assert [link.peer for link in one.links.open] == [two.contact]
@@ -296,7 +296,7 @@ async def test_a_replaced_link_is_heard_no_more(start: Stations, network: Memory
     with pytest.raises(trio.BrokenResourceError):
         await first.send_all(frame(encode_batch([Ping()], STAMP)))
     await second.send_all(frame(encode_batch([Pong()], STAMP)))
-    up, lost = LinkUp(at(1), CREDIT_BYTES), LinkLost(node_at(1))
+    up, lost = LinkUp(at(1), FIRST_WINDOW_BYTES), LinkLost(node_at(1))
     assert await two.told() == [up, lost, up, Received(at(1), [Pong()], STAMP)]
 
 
@@ -309,7 +309,7 @@ async def test_of_two_silent_sessions_the_later_one_counts(start: Stations, netw
     for stream in silent[:-1]:
         assert await stream.receive_some() == b""
     await silent[-1].send_all(hello_of(1))
-    assert await two.told() == [LinkUp(at(1), CREDIT_BYTES)]
+    assert await two.told() == [LinkUp(at(1), FIRST_WINDOW_BYTES)]
 
 
 # Ending
@@ -357,7 +357,7 @@ async def test_a_fault_ends_the_link_of_that_peer_alone(
     """It is counted, and the others notice nothing."""
     one, two = await linked(start)
     liar = await hello(network, 9, two)
-    assert await two.told() == [LinkUp(at(9), CREDIT_BYTES)]
+    assert await two.told() == [LinkUp(at(9), FIRST_WINDOW_BYTES)]
     await liar.send_all(nonsense)
     assert await two.told() == [LinkLost(node_at(9))]
     assert two.links.counters["peer_faults"] == 1
@@ -397,7 +397,7 @@ async def test_what_nobody_foresaw_ends_one_link_too(
     with caplog.at_level(logging.ERROR):
         two.transport.arrive(Session(Broken(*[hello_of(9)] * is_greeted), passport_of(node_at(9))))
         told = await two.told()
-    assert told == [LinkUp(at(9), CREDIT_BYTES), LinkLost(node_at(9))] * is_greeted
+    assert told == [LinkUp(at(9), FIRST_WINDOW_BYTES), LinkLost(node_at(9))] * is_greeted
     assert two.links.counters["link_bugs"] >= 1
     assert "unforeseen" in caplog.text
     await assert_linked(one, two)

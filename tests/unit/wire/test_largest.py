@@ -25,7 +25,7 @@ from p2psub.model.content import (
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, Place, Process, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
-from p2psub.model.messages import Message, casts, cluster, cube, pubsub, ring
+from p2psub.model.messages import Message, casts, cluster, cube, pubsub, ring, shards
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import all_places, to_bitmap
@@ -126,8 +126,8 @@ LARGEST: list[Message] = [
     pubsub.CopyLost(NAME, (OWED_PLACES,)),
     pubsub.Discharged(NAME, (OWED_PLACES,) * 4096),
     pubsub.StillOwed(NAME, ((OWED_PLACES[0], BIG, OWED_PLACES[1]),) * 4096),
-    pubsub.MatchRequest(NAME, 1, BIG, PARCEL.events),
-    pubsub.MatchResponse(NAME, 1, BIG, OWED, VECTOR, False),
+    shards.MatchRequest(NAME, 1, BIG, PARCEL.events),
+    shards.MatchResponse(NAME, 1, BIG, OWED, VECTOR, False),
     pubsub.Route(BIG, PARCEL, AGE, ((NAME, WANTS, BIDS),), MISSED, PROCESS),
     pubsub.Routed(BIG, PARCEL_ID, OUTCOMES, PROCESS, ACKS),
     pubsub.Routed(BIG, PARCEL_ID, (), PROCESS, (), tuple((want.subscription, want.number) for want in WANTS)),
@@ -135,7 +135,7 @@ LARGEST: list[Message] = [
     pubsub.Delivered(PARCEL_ID, OUTCOMES, PROCESS, ACKS),
     pubsub.WindowUpdate(PROCESS, ACKS),
     pubsub.ParcelToOwner(PARCEL, LEAVES),
-    pubsub.ParcelToShard(NAME, 1, PARCEL, LEAVES),
+    shards.ParcelToShard(NAME, 1, PARCEL, LEAVES),
 ]
 
 
