@@ -62,7 +62,7 @@ class RegistryCore:
                 for message in input_.messages:
                     self._hear(input_.peer, message)
             elif isinstance(input_, LinkUp):
-                self._egress.link_up(input_.peer, input_.window)
+                self._egress.link_up(input_)
                 self._denials.link_up(input_.peer)
             elif isinstance(input_, LinkDrained):
                 self._egress.link_drained(input_)

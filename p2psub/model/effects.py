@@ -24,11 +24,12 @@ from p2psub.model.rights import Rights
 
 
 class Received(msgspec.Struct, frozen=True, gc=False):
-    """Messages of one peer, in the order it sent them, with its hybrid clock when it did."""
+    """Messages of one peer, in the order it sent them, with its hybrid and its steady clock when it did."""
 
     peer: Contact
     messages: list[Message]
     stamp: Stamp
+    sent_us: Micros = Micros(0)
 
 
 class TimerFired(msgspec.Struct, frozen=True, gc=False):
@@ -44,6 +45,8 @@ class LinkUp(msgspec.Struct, frozen=True, gc=False):
     peer: Contact
     window: int
     rights: Rights = Rights()
+    round_trip_us: int = 0
+    """The shortest that was seen; 0 where nobody says."""
 
 
 class LinkDrained(msgspec.Struct, frozen=True, gc=False):
@@ -55,7 +58,6 @@ class LinkDrained(msgspec.Struct, frozen=True, gc=False):
     """For so long the link was full; 0: it had drained when the driver was asked to say so."""
     busy_bytes: int = 0
     """What arrived meanwhile."""
-    round_trip_us: int = 0
 
 
 class LinkLost(msgspec.Struct, frozen=True, gc=False):
@@ -169,6 +171,8 @@ class Transmit(msgspec.Struct, frozen=True, gc=False):
     peer: NodeId
     messages: list[Message]
     stamp: Stamp
+    sent_us: Micros = Micros(0)
+    """By our steady clock."""
     weight: int = 0
     """Roughly their bytes."""
     drained_to: int | None = None

@@ -43,6 +43,7 @@ from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage, NodeStatus
 from p2psub.model.step import Step
 from p2psub.node.cores import assemble
+from p2psub.node.link_clocks import LinkClocks
 from p2psub.node.roles import Roles
 from p2psub.node.security_context import SecurityContext
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
@@ -83,6 +84,7 @@ class NodeCore:
         source = contacts[0] if contacts and security is not None else None
         self._cores = assemble(self._step, config, policy or AdmitAll(), security or SecurityContext(), source)
         self._roles = Roles(self._cores, contacts, cluster, score)
+        self._link_clocks = LinkClocks()
         self._handlers: dict[type[Message], Handler] = self._make_handlers()
 
     def _make_handlers(self) -> dict[type[Message], Handler]:
@@ -223,6 +225,7 @@ class NodeCore:
 
     def _hear(self, received: Received) -> None:
         peer, handlers = received.peer, self._handlers
+        link_us = self._link_clocks.link_us(received, self._step.now)
         self._step.clock.hear(received.stamp)
         self._cores.liveness.heard(peer.id)
         for message in received.messages:
@@ -230,7 +233,7 @@ class NodeCore:
             if handler is None:
                 self._step.record(Kind.DROP, peer=peer.id, reason=Reason.UNEXPECTED_MESSAGE)
             else:
-                handler(peer, message)
+                handler(peer, message.aged(link_us) if link_us else message)
 
     def _take(self, input_: Input) -> None:
         cores = self._cores
@@ -240,7 +243,8 @@ class NodeCore:
             self._take_from_disk(input_)
         elif isinstance(input_, LinkUp):
             cores.permits.link_up(input_.peer.id, input_.rights)
-            cores.egress.link_up(input_.peer, input_.window)
+            cores.egress.link_up(input_)
+            self._link_clocks.link_up(input_)
             cores.denials.link_up(input_.peer)
         elif isinstance(input_, LinkDrained):
             cores.egress.link_drained(input_)
@@ -249,6 +253,7 @@ class NodeCore:
             cores.ring.link_lost(input_.peer)
             cores.permits.link_lost(input_.peer)
             cores.egress.link_lost(input_.peer)
+            self._link_clocks.link_lost(input_.peer)
             cores.denials.link_lost(input_.peer)
         elif not isinstance(input_, Received):
             self._command(input_)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from p2psub.config import EgressConfig
-from p2psub.model.effects import Connect, LinkDrained, Transmit
+from p2psub.model.effects import Connect, LinkDrained, LinkUp, Transmit
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Lane, Message
@@ -121,7 +121,7 @@ class Egress:
         self, link: _Link, messages: list[Message], followed: _Followed | None, spent: int, stamp: Stamp
     ) -> None:
         """Give messages to the driver. What fills the link goes alone, so that no urgent one is held up by it."""
-        pace, peer = link.pace, link.contact.id
+        pace, peer, now = link.pace, link.contact.id, self._step.now
         pace.take(spent)
         is_full = pace.is_full
         for place, transmission in () if followed is None else enumerate(followed):
@@ -130,12 +130,12 @@ class Egress:
                 link.leaving.append((transmission, messages[place]))
             elif transmission is not None:
                 self._note_left(link, transmission, messages[place])
-        last = 0
         if is_full and len(messages) > 1:
             last = messages[-1].weight
-            self._step.effects.append(Transmit(peer, messages[:-1], stamp, spent - last))
+            self._step.effects.append(Transmit(peer, messages[:-1], stamp, now, spent - last))
+            messages, spent = messages[-1:], last
         drained_to = pace.window // 2 if is_full else None
-        self._step.effects.append(Transmit(peer, messages[-1:] if last else messages, stamp, last or spent, drained_to))
+        self._step.effects.append(Transmit(peer, messages, stamp, now, spent, drained_to))
 
     def _note_left(self, link: _Link, transmission: Transmission, message: Message) -> None:
         expected_us = link.pace.expected_us(message.weight) if link.pace.is_known else 0
@@ -282,12 +282,13 @@ class Egress:
 
     # Links
 
-    def link_up(self, peer: Contact, window: int) -> None:
-        link = self._links.get(peer.id)
+    def link_up(self, news: LinkUp) -> None:
+        link = self._links.get(news.peer.id)
         if link is None:
-            link = self._links[peer.id] = self._link_to(peer)
-        link.is_up, link.pace = True, Pace(window)
-        self._note_drained(link)
+            link = self._links[news.peer.id] = self._link_to(news.peer)
+        if not link.is_up:
+            # Said twice of one link, the driver's sums go on.
+            link.is_up, link.pace = True, Pace(news.window, news.round_trip_us)
         self._transmit(link, self._step.stamp())
 
     def link_drained(self, news: LinkDrained) -> None:

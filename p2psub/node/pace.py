@@ -33,11 +33,12 @@ class Pace:
     The latter is known only of a link that was full: how long another was idle says nothing.
     """
 
-    __slots__ = ("_arrived", "_mean_us_per_kb", "_measured_us", "_sent", "_variance", "window")
+    __slots__ = ("_arrived", "_mean_us_per_kb", "_measured_us", "_round_trip_us", "_sent", "_variance", "window")
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, round_trip_us: int = 0) -> None:
         self.window = window
         """How many bytes may be under way."""
+        self._round_trip_us = round_trip_us
         self._sent = 0
         self._arrived = 0
         """Of that, as far as we were told."""
@@ -76,7 +77,7 @@ class Pace:
         self._arrived = news.arrived
         if news.busy_us > 0 and news.busy_bytes > 0:
             self._measure(max(_MEAN_MIN, news.busy_us * BYTES_PER_KB / news.busy_bytes), news.busy_us, now)
-            fitting = (WINDOW_US + news.round_trip_us) * BYTES_PER_KB / self._mean_us_per_kb
+            fitting = (WINDOW_US + self._round_trip_us) * BYTES_PER_KB / self._mean_us_per_kb
             self.window = max(1, min(WINDOW_BYTES_MAX, int(fitting)))
 
     def _measure(self, seen: float, in_us: int, now: Micros) -> None:

@@ -104,7 +104,7 @@ async def _first_frame(stream: trio.abc.ReceiveStream) -> tuple[bytes, FrameRead
 
 
 def _only(payload: bytes, wanted: type[_M]) -> _M:
-    messages, _ = decode_batch(payload)
+    messages = decode_batch(payload)[0]
     if len(messages) != 1 or not isinstance(messages[0], wanted):
         raise MalformedMessage(f"a handshake begins with one {wanted.__name__}")
     return messages[0]

@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from p2psub.model.effects import LinkDrained, Received, Transmit
-from p2psub.model.instants import SECOND_US, Stamp
+from p2psub.model.effects import LinkDrained, LinkUp, Received, Transmit
+from p2psub.model.instants import SECOND_US
 from p2psub.model.messages import Message
 from p2psub.runtime.buckets import TokenBucket
 from p2psub.runtime.handshake import Greeted
@@ -82,6 +82,12 @@ class Link:
         return figures_of(self._stream)
 
     @property
+    def up(self) -> LinkUp:
+        """What the core is told of it."""
+        figures = self.figures
+        return LinkUp(self.peer, FIRST_WINDOW_BYTES, self.rights, figures.rtt_min_us if figures else 0)
+
+    @property
     def queued(self) -> int:
         """Transmissions that have not left yet."""
         return len(self._queued) + self._leaving
@@ -121,7 +127,7 @@ class Link:
             await self._idle.park()
         batch, self._queued = self._queued, []
         self._leaving = len(batch)
-        await self._send(b"".join([part for effect in batch for part in self._frames(effect.messages, effect.stamp)]))
+        await self._send(b"".join([part for effect in batch for part in self._frames(effect.messages, effect)]))
         self._leaving = 0
         self._unwritten -= sum([effect.weight for effect in batch])
         self._sent.unpark_all()
@@ -156,8 +162,7 @@ class Link:
             since_s, arrived_then = self._full_since
             busy_us, busy_bytes = max(1, int((trio.current_time() - since_s) * SECOND_US)), arrived - arrived_then
         self._drained_to = self._full_since = None
-        figures = self.figures
-        drained(LinkDrained(self.peer.id, arrived, busy_us, busy_bytes, figures.rtt_min_us if figures else 0))
+        drained(LinkDrained(self.peer.id, arrived, busy_us, busy_bytes))
         return True
 
     async def _send(self, frames: bytes) -> None:
@@ -174,8 +179,8 @@ class Link:
         frame_ends_s, begun_bytes = trio.current_time() + FRAME_S_MAX, 0
         while True:
             for payload in payloads:
-                messages, stamp = decode_batch(payload)
-                await hear(Received(self.peer, messages, stamp))
+                messages, stamp, sent_us = decode_batch(payload)
+                await hear(Received(self.peer, messages, stamp, sent_us))
                 await self._rest(max(1, len(messages)), len(payload))
             if not reader.pending_bytes:
                 # An idle link may be silent for as long as it likes.
@@ -200,14 +205,14 @@ class Link:
         if wait_s > 0:
             await trio.sleep(wait_s)
 
-    def _frames(self, messages: list[Message], stamp: Stamp) -> list[bytes]:
+    def _frames(self, messages: list[Message], of: Transmit) -> list[bytes]:
         """Messages as frames: one, or as many as the cap on a payload makes of them."""
-        payload = encode_batch(messages, stamp)
+        payload = encode_batch(messages, of.stamp, of.sent_us)
         if len(payload) <= PAYLOAD_BYTES_MAX:
             return [frame(payload)]
         if len(messages) > 1:
             half = len(messages) // 2
-            return self._frames(messages[:half], stamp) + self._frames(messages[half:], stamp)
+            return self._frames(messages[:half], of) + self._frames(messages[half:], of)
         if len(payload) <= MESSAGE_BYTES_MAX:
             return frames(payload)
         # Better without this message than without the link: all others would be lost with it, again and again.

@@ -16,11 +16,11 @@ from math import inf
 import trio
 
 from p2psub.errors import PeerFault
-from p2psub.model.effects import Connect, Disconnect, LinkDrained, LinkLost, LinkUp, Received, Transmit
+from p2psub.model.effects import Connect, Disconnect, LinkDrained, LinkLost, Received, Transmit
 from p2psub.model.ids import Contact, NodeId
 from p2psub.runtime.handshake import Greeted, HandshakeRefused, Self, greet, welcome
 from p2psub.runtime.inbox import Inbox
-from p2psub.runtime.link import FIRST_WINDOW_BYTES, Link
+from p2psub.runtime.link import Link
 from p2psub.runtime.transport import Session, Transport
 
 DIAL_S_MAX = 5.0
@@ -74,7 +74,7 @@ class LinkTable:
         peer = effect.contact.id
         link = self._open.get(peer)
         if link is not None:
-            self._inbox.put_nowait(LinkUp(link.peer, FIRST_WINDOW_BYTES, link.rights))
+            self._inbox.put_nowait(link.up)
         elif peer in self._denied:
             self.counters["peers_denied"] += 1
             self._inbox.put_nowait(LinkLost(peer))
@@ -228,7 +228,7 @@ class LinkTable:
             self._inbox.put_nowait(LinkLost(peer))
         self._open[peer] = link
         self.counters["links_opened"] += 1
-        self._inbox.put_nowait(LinkUp(link.peer, FIRST_WINDOW_BYTES, link.rights))
+        self._inbox.put_nowait(link.up)
 
     async def _until_it_ends(self, link: Link, work: Callable[[], Awaitable[None]]) -> None:
         """Read, or write; when that ends, by whatever, the link does."""

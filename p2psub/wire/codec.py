@@ -1,4 +1,4 @@
-"""What a frame carries: one MessagePack array [hybrid stamp, [message, …]].
+"""What a frame carries: one MessagePack array [hybrid stamp, steady instant, [message, …]].
 
 Decoding is typed: what is not a message of ours is refused while it is read, before it takes memory. Fields that a
 newer node appended to a message are skipped.
@@ -13,9 +13,11 @@ import msgspec
 
 from p2psub.errors import MalformedMessage
 from p2psub.model.content import EVENT_BYTES_MAX, Event, Filter
-from p2psub.model.instants import Stamp
+from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import AnyMessage, Message
 
+START: Final = Micros(0)
+"""When the steady clock of a node begins."""
 STAMP_MAX: Final = 1 << 62
 """Bound of a stamp's numbers: what a clock adds to them still fits into the 64 bits of the wire."""
 
@@ -23,18 +25,18 @@ CONTENT_BYTES_MAX: Final = 2 * EVENT_BYTES_MAX + 8192
 """What the largest event that applications may publish can take on the wire: one byte of text in a set takes two."""
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final = msgspec.msgpack.Decoder(tuple[Stamp, list[AnyMessage]])
+_decoder: Final = msgspec.msgpack.Decoder(tuple[Stamp, Micros, list[AnyMessage]])
 
 
-def encode_batch(messages: Sequence[Message], stamp: Stamp) -> bytes:
+def encode_batch(messages: Sequence[Message], stamp: Stamp, sent_us: Micros = START) -> bytes:
     """The payload of one frame. Integers must fit into 64 bits and text be valid Unicode: checked where it comes in."""
-    return _encoder.encode((stamp, messages))
+    return _encoder.encode((stamp, sent_us, messages))
 
 
-def decode_batch(payload: bytes) -> tuple[list[Message], Stamp]:
-    """The messages of a payload, in the order they were sent, and the sender's stamp; else MalformedMessage."""
+def decode_batch(payload: bytes) -> tuple[list[Message], Stamp, Micros]:
+    """The messages of a payload, in the order they were sent, and the sender's two clocks; else MalformedMessage."""
     try:
-        stamp, messages = _decoder.decode(payload)
+        stamp, sent_us, messages = _decoder.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise MalformedMessage(str(error)) from error
     except RecursionError:
@@ -42,9 +44,9 @@ def decode_batch(payload: bytes) -> tuple[list[Message], Stamp]:
         raise MalformedMessage("nested too deeply") from None
     if len(payload) > CONTENT_BYTES_MAX:
         _check_contents(messages)
-    if not (0 <= stamp.wall_us < STAMP_MAX and 0 <= stamp.ticks < STAMP_MAX):
-        raise MalformedMessage(f"no clock shows {stamp}")
-    return cast("list[Message]", messages), stamp
+    if not (0 <= stamp.wall_us < STAMP_MAX and 0 <= stamp.ticks < STAMP_MAX and 0 <= sent_us < STAMP_MAX):
+        raise MalformedMessage(f"no clock shows {stamp} or {sent_us}")
+    return cast("list[Message]", messages), stamp, sent_us
 
 
 def _check_contents(parts: Iterable[object]) -> None:

@@ -145,7 +145,7 @@ class Network:
             return
         linked = dialler.links.get(target)
         if linked is not None and linked.state == OPEN:
-            self._agenda.after(0, self._put, dialler, LinkUp(effect.contact, _first_window(linked.shape)))
+            self._agenda.after(0, self._put, dialler, _up(linked))
             return
         self._dials += 1
         dialler.dialing[target] = self._dials
@@ -196,7 +196,7 @@ class Network:
         end.state = OPEN
         host.links[peer.id] = end
         host.dialing.pop(peer.id, None)
-        self._put(host, LinkUp(peer.contact, _first_window(end.shape)))
+        self._put(host, _up(end))
 
     # Ending
 
@@ -255,7 +255,7 @@ class Network:
         if arrival < far.arrives:
             arrival = far.arrives
         far.arrives = arrival
-        received = Received(host.contact, messages, effect.stamp)
+        received = Received(host.contact, messages, effect.stamp, effect.sent_us)
         weather = self.weather
         if weather.loss or weather.duplicate or weather.reorder:
             self._suffer(far, received, arrival)
@@ -283,12 +283,12 @@ class Network:
     def _suffer(self, end: End, received: Received, arrival: int) -> None:
         """What the weather does to messages on their way to `end`: repeats, loses, delays."""
         weather, traffic, random = self.weather, self.traffic, self._random
-        peer, messages, stamp = received.peer, received.messages, received.stamp
+        peer, messages, stamp, sent_us = received.peer, received.messages, received.stamp, received.sent_us
         if weather.duplicate:
             again = [message for message in messages if random() < weather.duplicate]
             if again:
                 traffic.duplicated += len(again)
-                self._agenda.at(arrival + self._stray_us(), self._arrive, end, Received(peer, again, stamp))
+                self._agenda.at(arrival + self._stray_us(), self._arrive, end, Received(peer, again, stamp, sent_us))
         if weather.loss:
             loss = weather.loss * end.shape.loss_factor
             kept = [message for message in messages if random() >= loss]
@@ -298,7 +298,7 @@ class Network:
             traffic.reordered += len(messages)
             arrival += self._stray_us()
         if messages:
-            self._agenda.at(arrival, self._arrive, end, Received(peer, messages, stamp))
+            self._agenda.at(arrival, self._arrive, end, Received(peer, messages, stamp, sent_us))
 
     def _stray_us(self) -> int:
         return int(self._random() * STRAY_MS_MAX) * GRAIN_US
@@ -353,6 +353,8 @@ class Network:
         host.inbox.append(item)
 
 
-def _first_window(shape: LinkShape) -> int:
-    """What may be under way before anything is known of the link."""
-    return UNLIMITED if shape.bandwidth is None else max(1, shape.bandwidth // 10)
+def _up(end: End) -> LinkUp:
+    """A tenth of a second may be under way before anything else is known of the link."""
+    shape = end.shape
+    window = UNLIMITED if shape.bandwidth is None else max(1, shape.bandwidth // 10)
+    return LinkUp(end.far.host.contact, window, round_trip_us=2 * shape.latency_ms * GRAIN_US)

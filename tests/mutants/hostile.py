@@ -372,3 +372,8 @@ CUBE_IS_SLOW = Scenario(
     ),
 )
 """The link between two clusters is offered more than it carries, in events of more than a second each."""
+
+CUBE_IS_SLOW_FOR_DEADLINES = replace(
+    CUBE_IS_SLOW, cube_loads=(0.6,), load=replace(CUBE_IS_SLOW.load, priced_share=1.0, timed_share=0.3)
+)
+"""Most of what passes it would come in time, if only just."""

@@ -6,10 +6,11 @@ import pytest
 
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
+from p2psub.node.link_clocks import LinkClocks
 from p2psub.owner.held_parcel import HeldParcel
 from p2psub.subscriber import subscriber as subscriber_module
 from p2psub.super_node import routing as routing_module
-from tests.mutants.hostile import TIME_RUNS_OUT
+from tests.mutants.hostile import CUBE_IS_SLOW_FOR_DEADLINES, TIME_RUNS_OUT
 from tests.mutants.mutant import mutant
 
 
@@ -22,6 +23,12 @@ def expires_early(patch: pytest.MonkeyPatch) -> None:
         return is_late_for(self, subscription, Micros(now + self.age_us(now)))
 
     patch.setattr(HeldParcel, "is_late_for", hasty)
+
+
+@mutant("S18", on=CUBE_IS_SLOW_FOR_DEADLINES)
+def forgets_link_time(patch: pytest.MonkeyPatch) -> None:
+    """Rule: an event grows older on its link, too. Here only the time that it was kept counts."""
+    patch.setattr(LinkClocks, "link_us", lambda self, received, now: 0)
 
 
 @mutant("S18", on=TIME_RUNS_OUT)

@@ -131,7 +131,7 @@ class Gossip:
 
 def transmit(node: NodeId, messages: list[Message], now: Micros) -> Transmit:
     """It wants to hear when they have left."""
-    return Transmit(node, messages, Stamp(now, 0), len(msgspec.msgpack.encode(messages)), drained_to=0)
+    return Transmit(node, messages, Stamp(now, 0), now, len(msgspec.msgpack.encode(messages)), drained_to=0)
 
 
 def gossip(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from p2psub.config import EgressConfig
 from p2psub.model.digests import digest_of_matches
-from p2psub.model.effects import Connect, LinkDrained, Transmit
+from p2psub.model.effects import Connect, LinkDrained, LinkUp, Transmit
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Lane, Message
 from p2psub.model.messages.cube import ChangeBatch, DirectoryRequest
@@ -47,7 +47,7 @@ class Link:
         return self.transmitted()
 
     def up(self, window: int = PLENTY) -> list[Message]:
-        self.core.link_up(PEER, window)
+        self.core.link_up(LinkUp(PEER, window))
         return self.transmitted()
 
     def drained(self, under_way: int = 0) -> list[Message]:
@@ -240,7 +240,7 @@ def test_queue_is_bounded_by_bytes_too() -> None:
     assert [drop.reason for drop in records_of(step, Kind.DROP)] == ["link_queue_full"]
     assert core.queued == 2
     assert core.queued_bytes == 2 * content(0, 1_500).weight
-    core.link_up(PEER, PLENTY)
+    core.link_up(LinkUp(PEER, PLENTY))
     assert (core.queued, core.queued_bytes) == (0, 0)
 
 
@@ -259,6 +259,16 @@ def test_lost_link_drops_what_waited_and_says_how_much() -> None:
     assert link.up() == [URGENT]
 
 
+def test_a_link_that_is_up_twice_goes_on_counting() -> None:
+    """A driver may say so again of a link that it has; what arrived is a sum since the first time."""
+    link = Link()
+    link.up(window=1_000)
+    assert link.send(content(1, 5_000)) == [content(1, 5_000)]
+    assert link.up(window=1_000) == []
+    assert link.send(content(2)) == []
+    assert link.drained() == [content(2)]
+
+
 def test_news_of_a_link_that_is_not_up_mean_nothing() -> None:
     """A late LinkDrained of a link that was lost must not let anything through."""
     link = Link()
@@ -271,7 +281,7 @@ def test_each_peer_has_its_own_queue() -> None:
     """A peer that takes nothing holds up nobody else."""
     link = Link(queued_max=2)
     other = at(128)
-    link.core.link_up(other, PLENTY)
+    link.core.link_up(LinkUp(other, PLENTY))
     for n in range(4):
         link.step.send(PEER, content(n))
         link.step.send(other, content(n))

@@ -76,7 +76,7 @@ def hear(cores: Cores, peer: Contact, message: Message) -> None:
 
 def through_the_wire(message: M) -> M:
     """The message as its receiver reads it."""
-    (read,), _ = decode_batch(encode_batch([message], Stamp(0, 0)))
+    (read,), _, _ = decode_batch(encode_batch([message], Stamp(0, 0)))
     assert isinstance(read, type(message))
     return read
 

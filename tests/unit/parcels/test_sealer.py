@@ -52,7 +52,7 @@ def test_every_event_of_a_batch_is_genuine_alone(count: int) -> None:
     parcel = sealed(ANN.notary, *(event_by(ANN, n) for n in range(count)))
     for place, event in enumerate(parcel.events):
         alone = parcel.part(1 << place)
-        (message,), _ = decode_batch(encode_batch([Publish(alone, Micros(0))], Stamp(0, 0)))
+        (message,), _, _ = decode_batch(encode_batch([Publish(alone, Micros(0))], Stamp(0, 0)))
         assert isinstance(message, Publish)
         assert message.parcel.events == (event,)
         assert is_genuine(message.parcel)

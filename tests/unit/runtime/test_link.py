@@ -49,11 +49,11 @@ class Wire:
 
     def transmit(self, *messages: Message, stamp: Stamp = STAMP, drained_to: int | None = None) -> None:
         weight = sum(message.weight for message in messages)
-        self.link.transmit(Transmit(PEER.id, list(messages), stamp, weight, drained_to))
+        self.link.transmit(Transmit(PEER.id, list(messages), stamp, weight=weight, drained_to=drained_to))
 
     async def arrived(self) -> list[tuple[list[Message], Stamp]]:
         """The frames that came with the next piece, at the peer's end."""
-        return [decode_batch(payload) for payload in self.reader.feed(bytes(await self.theirs.receive_some()))]
+        return [decode_batch(payload)[:2] for payload in self.reader.feed(bytes(await self.theirs.receive_some()))]
 
 
 def framed(*messages: Message) -> bytes:

@@ -63,15 +63,15 @@ def test_every_message_round_trips(cls: type[Message], data: st.DataObject) -> N
     """What is decoded is what was encoded, in value and in type, and a foreign decoder sees the documented shape."""
     message, stamp = data.draw(instances_of(cls)), data.draw(STAMPS)
     payload = encode_batch([message], stamp)
-    assert exact(decode_batch(payload)) == exact(([message], stamp))
-    assert msgpack.unpackb(payload, strict_map_key=False) == [[stamp.wall_us, stamp.ticks], [wire_shape(message)]]
+    assert exact(decode_batch(payload)) == exact(([message], stamp, 0))
+    assert msgpack.unpackb(payload, strict_map_key=False) == [[stamp.wall_us, stamp.ticks], 0, [wire_shape(message)]]
 
 
 @given(st.lists(st.one_of([instances_of(cls) for cls in MESSAGE_CLASSES]), max_size=5), STAMPS)
 def test_a_batch_keeps_its_order(messages: list[Message], stamp: Stamp) -> None:
     """A frame brings all messages of a transmission, in order, under one stamp."""
     (payload,) = FrameReader().feed(frame(encode_batch(messages, stamp)))
-    assert exact(decode_batch(payload)) == exact((messages, stamp))
+    assert exact(decode_batch(payload)) == exact((messages, stamp, 0))
 
 
 def test_tags_are_unique() -> None:
@@ -84,20 +84,20 @@ def test_tags_are_unique() -> None:
 )
 def test_values_keep_their_type(value: object) -> None:
     """A bool stays a bool, an int an int, a date a date."""
-    messages, _ = decode_batch(encode_batch([event_with(a=value)], STAMP))
+    messages, _, _ = decode_batch(encode_batch([event_with(a=value)], STAMP))
     assert exact(messages) == exact([event_with(a=value)])
 
 
 def test_not_a_number_crosses_the_wire() -> None:
     """NaN is a float like others to the codec; it is the matcher that never finds it."""
-    (message,), _ = decode_batch(encode_batch([event_with(a=float("nan"))], STAMP))
+    (message,), _, _ = decode_batch(encode_batch([event_with(a=float("nan"))], STAMP))
     assert isinstance(message, Publish)
     assert repr(message.parcel.events[0].attributes["a"]) == "nan"
 
 
 def test_newer_fields_are_skipped() -> None:
     """A newer node may append fields to a message; an older one reads what it knows."""
-    assert decode_batch(pack([[1, 2], [["Ping", "new", {"and": ["nested"]}]]])) == ([Ping()], Stamp(1, 2))
+    assert decode_batch(pack([[1, 2], 0, [["Ping", "new", {"and": ["nested"]}]]])) == ([Ping()], Stamp(1, 2), 0)
 
 
 def declared(tag: str, wanted: object, last: object) -> list[object]:
@@ -109,7 +109,7 @@ def test_declarations_travel_under_their_tags() -> None:
     """What the malformed ones below are compared with is sound: only one part of each is not."""
     for tag, last in (("wants", False), ("offers", 2.5)):
         conjunctions = [[[["a", "like", "x"]]]]
-        ((message,), _) = decode_batch(pack([[1, 1], [["Declare", declared(tag, conjunctions, last)]]]))
+        ((message,), _, _) = decode_batch(pack([[1, 1], 0, [["Declare", declared(tag, conjunctions, last)]]]))
         assert isinstance(message, Declare)
         assert isinstance(message.record, Subscription if tag == "wants" else Advertisement)
 
@@ -121,7 +121,7 @@ def published(size: int, *events: object, bitmap: bytes = b"", number: int = 1) 
 
 def test_parcels_travel_as_they_are_packed_here() -> None:
     """What the malformed ones below are compared with is sound, too."""
-    ((message,), _) = decode_batch(pack([[1, 1], [published(1, [[NODE, 1, 1], "t", {}])]]))
+    ((message,), _, _) = decode_batch(pack([[1, 1], 0, [published(1, [[NODE, 1, 1], "t", {}])]]))
     assert message == event_with()
 
 
@@ -129,35 +129,35 @@ MALFORMED = {
     "nothing": b"",
     "no array": pack(1),
     "no stamp": pack([[]]),
-    "one message instead of a list": pack([[1, 1], ["Ping"]]),
-    "unknown tag": pack([[1, 1], [["Pinged"]]]),
-    "no tag": pack([[1, 1], [[]]]),
-    "tag of a part, not of a message": pack([[1, 1], [["EventSummary", []]]]),
-    "tag of another type": pack([[1, 1], [[7]]]),
-    "missing field": pack([[1, 1], [["WitnessResponse"]]]),
-    "text for bytes": pack([[1, 1], [["WitnessResponse", "x" * 20]]]),
-    "float for int": pack([[1.5, 1], []]),
-    "bool for int": pack([[True, 1], []]),
-    "nil for a list": pack([[1, 1], None]),
-    "map for a message": pack([[1, 1], [{"Ping": 1}]]),
+    "one message instead of a list": pack([[1, 1], 0, ["Ping"]]),
+    "unknown tag": pack([[1, 1], 0, [["Pinged"]]]),
+    "no tag": pack([[1, 1], 0, [[]]]),
+    "tag of a part, not of a message": pack([[1, 1], 0, [["EventSummary", []]]]),
+    "tag of another type": pack([[1, 1], 0, [[7]]]),
+    "missing field": pack([[1, 1], 0, [["WitnessResponse"]]]),
+    "text for bytes": pack([[1, 1], 0, [["WitnessResponse", "x" * 20]]]),
+    "float for int": pack([[1.5, 1], 0, []]),
+    "bool for int": pack([[True, 1], 0, []]),
+    "nil for a list": pack([[1, 1], 0, None]),
+    "map for a message": pack([[1, 1], 0, [{"Ping": 1}]]),
     "invalid utf-8": b"\x92\x92\x01\x01\x91\x92" + pack(SplitRequest.__name__) + b"\xa1\xff\xa1x",
-    "unknown operator": pack([[1, 1], [["Declare", declared("wants", [[[["a", "likes", 1]]]], False)]]]),
-    "neither wanted nor offered": pack([[1, 1], [["Declare", declared("begs", [[[]]], False)]]]),
-    "a rate of nothing": pack([[1, 1], [["Declare", declared("offers", [[[]]], 0.0)]]]),
-    "a rate that is no number": pack([[1, 1], [["Declare", declared("offers", [[[]]], float("nan"))]]]),
-    "nested value": pack([[1, 1], [published(1, [[NODE, 1, 1], "t", {"a": [[1]]}])]]),
-    "a parcel without events": pack([[1, 1], [published(1)]]),
-    "a parcel of size 0": pack([[1, 1], [published(0, [[NODE, 1, 1], "t", {}])]]),
-    "a parcel of more than may be signed": pack([[1, 1], [published(BATCH_MAX + 1, [[NODE, 1, 1], "t", {}])]]),
-    "more places than a parcel has": pack([[1, 1], [published(1, [[NODE, 1, 1], "t", {}], bitmap=bytes(33))]]),
-    "a negative number of a parcel": pack([[1, 1], [published(1, [[NODE, 1, 1], "t", {}], number=-1)]]),
-    "a number of an event beyond its bits": pack([[1, 1], [published(1, [[NODE, 1, 2**63], "t", {}])]]),
-    "negative stamp": pack([[-1, 1], []]),
-    "stamp beyond all clocks": pack([[STAMP_MAX, 1], []]),
-    "trailing bytes": pack([[1, 1], []]) + b"\x00",
+    "unknown operator": pack([[1, 1], 0, [["Declare", declared("wants", [[[["a", "likes", 1]]]], False)]]]),
+    "neither wanted nor offered": pack([[1, 1], 0, [["Declare", declared("begs", [[[]]], False)]]]),
+    "a rate of nothing": pack([[1, 1], 0, [["Declare", declared("offers", [[[]]], 0.0)]]]),
+    "a rate that is no number": pack([[1, 1], 0, [["Declare", declared("offers", [[[]]], float("nan"))]]]),
+    "nested value": pack([[1, 1], 0, [published(1, [[NODE, 1, 1], "t", {"a": [[1]]}])]]),
+    "a parcel without events": pack([[1, 1], 0, [published(1)]]),
+    "a parcel of size 0": pack([[1, 1], 0, [published(0, [[NODE, 1, 1], "t", {}])]]),
+    "a parcel of more than may be signed": pack([[1, 1], 0, [published(BATCH_MAX + 1, [[NODE, 1, 1], "t", {}])]]),
+    "more places than a parcel has": pack([[1, 1], 0, [published(1, [[NODE, 1, 1], "t", {}], bitmap=bytes(33))]]),
+    "a negative number of a parcel": pack([[1, 1], 0, [published(1, [[NODE, 1, 1], "t", {}], number=-1)]]),
+    "a number of an event beyond its bits": pack([[1, 1], 0, [published(1, [[NODE, 1, 2**63], "t", {}])]]),
+    "negative stamp": pack([[-1, 1], 0, []]),
+    "stamp beyond all clocks": pack([[STAMP_MAX, 1], 0, []]),
+    "trailing bytes": pack([[1, 1], 0, []]) + b"\x00",
     "unused byte": b"\xc1",
-    "extension type": pack([[1, 1], [msgpack.ExtType(5, b"x")]]),
-    "int beyond 64 bits, as bytes": pack([[b"\xff" * 9, 1], []]),
+    "extension type": pack([[1, 1], 0, [msgpack.ExtType(5, b"x")]]),
+    "int beyond 64 bits, as bytes": pack([[b"\xff" * 9, 1], 0, []]),
 }
 
 
@@ -216,7 +216,7 @@ def test_the_densest_batch_is_bounded() -> None:
     """The smallest messages and the smallest attributes, as many as a frame holds, take at most 32 times the frame."""
     pings = encode_batch([Ping()] * (MIB // 6 - 10), STAMP)
     event = published(1, [[NODE, 1, 1], "t", {f"{n:x}": n % 128 for n in range(MIB // 16)}])
-    attributes = pack([[1, 1], [event, event]])
+    attributes = pack([[1, 1], 0, [event, event]])
     for dense in (pings, attributes):
         assert MIB // 2 < len(dense) <= MIB
         tracemalloc.start()
@@ -299,8 +299,8 @@ def test_the_hello_never_changes() -> None:
     """Byte for byte: nodes of all versions must read each other's first frame, or none could give advice."""
     hello = Hello("demo", Contact(NODE, "host:1"), 7, 2)
     written = [
-        "c170 00000031 3c178d40",  # magic, length, checksum
-        "92 92 05 00 91",  # [[wall, ticks], [one message]]
+        "c170 00000032 0e1360d3",  # magic, length, checksum
+        "93 92 05 00 00 91",  # [[wall, ticks], steady, [one message]]
         "95 a5 48656c6c6f a4 64656d6f",  # ["Hello", "demo",
         "92 c414 000102030405060708090a0b0c0d0e0f10111213 a6 686f73743a31",  # [id, "host:1"],
         "07 02",  # incarnation, version]
@@ -312,8 +312,8 @@ def test_the_welcome_never_changes() -> None:
     """Byte for byte, as the hello: by its version the dialler knows why it is refused."""
     welcome = Welcome(Contact(NODE, "host:1"), 7, 2)
     written = [
-        "c170 0000002e e65caba7",  # magic, length, checksum
-        "92 92 05 00 91",  # [[wall, ticks], [one message]]
+        "c170 0000002f 7a6f9659",  # magic, length, checksum
+        "93 92 05 00 00 91",  # [[wall, ticks], steady, [one message]]
         "94 a7 57656c636f6d65",  # ["Welcome",
         "92 c414 000102030405060708090a0b0c0d0e0f10111213 a6 686f73743a31",  # [id, "host:1"],
         "07 02",  # incarnation, version]

@@ -179,7 +179,7 @@ def test_largest_legal_message_is_taken(message: Message) -> None:
     wrapped = frames(payload)
     assert len(wrapped) == -(-len(payload) // PAYLOAD_BYTES_MAX)
     (whole,) = FrameReader(whole_bytes_max=MESSAGE_BYTES_MAX).feed(b"".join(wrapped))
-    assert decode_batch(whole) == ([message], STAMP)
+    assert decode_batch(whole) == ([message], STAMP, 0)
 
 
 def test_weight_of_a_want_is_what_it_takes_or_more() -> None:
