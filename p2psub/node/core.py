@@ -116,6 +116,7 @@ class NodeCore:
             cube.DirectoryResponse: joiner.on_directory_response,
             cube.VectorOffer: cores.antientropy.on_vector_offer,
             cube.ChangeBatch: cores.antientropy.on_change_batch,
+            cube.WayNews: cores.ways.on_way_news,
             cube.SplitRequest: cores.cube.on_split_request,
             cube.SplitGrant: leadership.on_split_grant,
             cube.SplitRefused: cores.cube.on_split_refused,
@@ -254,6 +255,7 @@ class NodeCore:
             cores.permits.link_lost(input_.peer)
             cores.egress.link_lost(input_.peer)
             self._link_clocks.link_lost(input_.peer)
+            cores.ways.link_lost(input_.peer)
             cores.denials.link_lost(input_.peer)
         elif not isinstance(input_, Received):
             self._command(input_)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
+from p2psub.casts.ways import Ways
 from p2psub.config import NodeConfig
 from p2psub.model.ids import Contact, NodeId
 from p2psub.model.places import Table
@@ -58,6 +59,7 @@ class Cores:
     declarations: Declarations
     publisher: Publisher
     subscriber: Subscriber
+    ways: Ways
     sampler: TraceSampler
     denials: Denials
 
@@ -93,6 +95,7 @@ def assemble(
 ) -> Cores:
     """Make the cores of a node that has just started; `source` hears of deny lists first."""
     liveness, directory = Liveness(step, config.liveness), Directory()
+    ways = Ways(step, directory)
     election, cold_start = Election(step, config.cluster), ColdStart(step)
     ring = Ring(step, config.ring, liveness, election)
     lookups = Lookups(step, config.ring, ring)
@@ -132,7 +135,8 @@ def assemble(
     return Cores(
         step=step,
         config=config,
-        egress=Egress(step, config.egress, config.tick_us),
+        egress=Egress(step, config.egress, config.tick_us, ways.beyond),
+        ways=ways,
         permits=permits,
         liveness=liveness,
         ring=ring,

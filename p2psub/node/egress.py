@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, cast
 
 from p2psub.config import EgressConfig
 from p2psub.model.effects import Connect, LinkDrained, LinkUp, Transmit
-from p2psub.model.ids import Contact, NodeId
+from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Lane, Message
 from p2psub.model.outcomes import Outcome
@@ -25,6 +26,7 @@ from p2psub.model.records import Kind
 from p2psub.model.stakes import LinkEstimate, Unsent
 from p2psub.model.step import Step
 from p2psub.model.transmission import Transmission
+from p2psub.model.ways import NO_WAY, Way
 from p2psub.node.pace import Pace
 from p2psub.node.queued import Content, Queued, waiting_of
 from p2psub.queueing.link_queue import LinkQueue
@@ -68,10 +70,18 @@ _Followed = list[Transmission | None]
 class Egress:
     """All links of a node."""
 
-    def __init__(self, step: Step, config: EgressConfig, tick_us: Micros) -> None:
+    def __init__(
+        self,
+        step: Step,
+        config: EgressConfig,
+        tick_us: Micros,
+        beyond: Callable[[NodeId, ClusterId], Way] = lambda _hop, _cluster: NO_WAY,
+    ) -> None:
         self._step = step
         self._tick_us = tick_us
         self._config = config
+        self._beyond = beyond
+        """What is known of the way from a receiver to a cluster."""
         self._links: dict[NodeId, _Link] = {}
         self._answers: list[tuple[Contact, Message]] = []
         self.queued_max = 0
@@ -188,7 +198,8 @@ class Egress:
         elif lane is Lane.CONTROL:
             link.control.append(queued)
         elif lane is Lane.CONTENT:
-            link.content.push(waiting_of(queued, cast("Content", queued.message)), self._step.now)
+            beyond = partial(self._beyond, link.contact.id)
+            link.content.push(waiting_of(queued, cast("Content", queued.message), beyond), self._step.now)
         else:
             link.bulk.append(queued)
         while is_full:
@@ -248,6 +259,11 @@ class Egress:
         if link.bulk:
             link.bulk_debt += self._config.bulk_share / (1.0 - self._config.bulk_share)
         return link.content.pop(self._step.now).item
+
+    def way_over(self, peer: NodeId) -> Way:
+        """How long a link takes, if it was full of late."""
+        link = self._links.get(peer)
+        return NO_WAY if link is None else link.pace.way(self._step.now)
 
     # Time
 

@@ -186,6 +186,8 @@ class Leadership:
         elif is_beat:
             cores.cube.speak(len(term.roster.members) + 1, term.roster.candidates)
             cores.cube.beat(cores.changes.digest, term.completeness.is_complete, self._contacts)
+            members = [member.contact for member in term.roster.members.values()]
+            cores.ways.tell(cores.cube.entry.prefix, term.id.cluster, cores.egress.way_over, members)
         self._review()
 
     def _review(self) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 from p2psub.model.effects import LinkDrained
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.stakes import BYTES_PER_KB, LinkEstimate
+from p2psub.model.ways import NO_WAY, Way
 
 WINDOW_US: Final = 100_000
 """So much of the link's time may be under way."""
@@ -21,6 +22,8 @@ _MEMORY_US: Final = SECOND_US
 """After this time the old figures count a third. A guess."""
 _FRESH_US: Final = 10 * SECOND_US
 """For so long a figure is believed enough to give messages up by it. A guess."""
+_REMEMBERED_US: Final = 300 * SECOND_US
+"""For so long a figure is told to those who choose by it. A guess."""
 _EXPECTED_US_MAX: Final = Micros(30 * SECOND_US)
 """A link that needs longer for what it took is ended by its driver."""
 _MEAN_MIN: Final = 0.001
@@ -67,6 +70,13 @@ class Pace:
     def is_fresh(self, now: Micros) -> bool:
         """Whether the estimate is of late."""
         return self._measured_us is not None and now - self._measured_us <= _FRESH_US
+
+    def way(self, now: Micros) -> Way:
+        """The link as part of a way: what is under way goes first."""
+        if self._measured_us is None or now - self._measured_us > _REMEMBERED_US:
+            return NO_WAY
+        fixed_us = self._round_trip_us // 2 + int(self.under_way * self._mean_us_per_kb / BYTES_PER_KB)
+        return Way(int(self._mean_us_per_kb), int(self._variance), fixed_us)
 
     def take(self, size_bytes: int) -> None:
         """So much more is under way."""

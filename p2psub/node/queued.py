@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from p2psub.model.bids import PRICE_ONE, BidSum
+from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
+from p2psub.model.messages.base import ClusterBids
 from p2psub.model.parcels import Parcel
 from p2psub.model.stakes import Stake, Waiting
 from p2psub.model.transmission import Transmission
+from p2psub.model.ways import NO_WAY, Way
 from p2psub.queueing.fix import rank_of
 
 
@@ -35,19 +39,30 @@ class Content(Protocol):
     def age_us(self) -> Micros: ...
 
     @property
-    def bid_sums(self) -> tuple[BidSum, ...]: ...
+    def bid_sums(self) -> tuple[ClusterBids, ...]: ...
 
     @property
     def is_sent_late(self) -> bool: ...
 
 
-def waiting_of(queued: Queued, content: Content) -> Waiting[Queued]:
+def waiting_of(queued: Queued, content: Content, beyond: Callable[[ClusterId], Way]) -> Waiting[Queued]:
     """Where nobody knows yet who wants the events, each counts as one pair that bids what all bid."""
     parcel, born_us = content.parcel, queued.since_us - content.age_us
-    sums = content.bid_sums or (BidSum(0, PRICE_ONE * len(parcel.events), 0, len(parcel.events)),)
-    stakes = tuple([Stake(_after(born_us, one.limit_us), one.price, one.penalty, pairs=one.pairs) for one in sums])
+    bids = content.bid_sums
+    if not bids:
+        count = len(parcel.events)
+        bids = ((None, (BidSum(0, PRICE_ONE * count, 0, count),)),)
+    stakes: list[Stake] = []
+    for cluster, sums in bids:
+        way = NO_WAY if cluster is None else beyond(cluster)
+        stakes += [_stake(one, born_us, way) for one in sums]
     expires_us = None if content.is_sent_late else _after(born_us, parcel.timeout_us)
-    return Waiting(queued, queued.weight, queued.since_us, expires_us, stakes, rank_of(parcel.first))
+    return Waiting(queued, queued.weight, queued.since_us, expires_us, tuple(stakes), rank_of(parcel.first))
+
+
+def _stake(bids: BidSum, born_us: int, way: Way) -> Stake:
+    due_us = _after(born_us, bids.limit_us)
+    return Stake(due_us, bids.price, bids.penalty, way.mean_us_per_kb, way.variance, way.fixed_us, bids.pairs)
 
 
 def _after(born_us: int, limit_us: int) -> Micros | None:

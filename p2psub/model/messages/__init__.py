@@ -31,6 +31,7 @@ AnyMessage = (
     | cube.DirectoryResponse
     | cube.VectorOffer
     | cube.ChangeBatch
+    | cube.WayNews
     | cube.SplitRequest
     | cube.SplitGrant
     | cube.SplitRefused

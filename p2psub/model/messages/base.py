@@ -8,7 +8,11 @@ from typing import ClassVar, Self
 import msgspec
 
 from p2psub.model.bids import BidSum
+from p2psub.model.ids import ClusterId
 from p2psub.model.outcomes import Outcome
+
+ClusterBids = tuple[ClusterId | None, tuple[BidSum, ...]]
+"""What the subscriptions of a cluster bid; no cluster: those of the receiver itself."""
 
 
 class Lane(enum.IntEnum):
@@ -39,8 +43,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
         return SMALL
 
     @property
-    def bid_sums(self) -> tuple[BidSum, ...]:
-        """What its events would earn; nothing where nobody knows yet who wants them."""
+    def bid_sums(self) -> tuple[ClusterBids, ...]:
+        """What its events would earn, by the cluster beyond its receiver if they go on; nothing if nobody knows yet."""
         return ()
 
     @property

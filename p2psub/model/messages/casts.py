@@ -15,7 +15,7 @@ from p2psub.model.content import Age, Guarantee, older
 from p2psub.model.graycode import Prefix, overlaps
 from p2psub.model.ids import CastId, ClusterId, Process
 from p2psub.model.instants import Micros
-from p2psub.model.messages.base import HEAD, SMALL, Lane, Message
+from p2psub.model.messages.base import HEAD, SMALL, ClusterBids, Lane, Message
 from p2psub.model.messages.pubsub import OutcomeOf, StreamAck, Want, outcomes_of, sums_or_default
 from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.parcels import Parcel, measured
@@ -85,10 +85,10 @@ class EventPayload(Message, frozen=True):
         return self.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
 
     @property
-    def bid_sums(self) -> tuple[BidSum, ...]:
-        """What all targets bid."""
+    def bid_sums(self) -> tuple[ClusterBids, ...]:
+        """What the targets bid."""
         whole = self.parcel.places
-        return tuple([one for _, _, wants, sums in self.targets for one in sums_or_default(sums, wants, whole)])
+        return tuple([(cluster, sums_or_default(sums, wants, whole)) for cluster, _, wants, sums in self.targets])
 
     @property
     def limit_us(self) -> int:
@@ -165,7 +165,7 @@ class EventCast(Message, frozen=True):
         return self.payload.age_us
 
     @property
-    def bid_sums(self) -> tuple[BidSum, ...]:
+    def bid_sums(self) -> tuple[ClusterBids, ...]:
         return self.payload.bid_sums
 
     def aged(self, by_us: int) -> EventCast:

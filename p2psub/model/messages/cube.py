@@ -5,7 +5,9 @@ The bootstrap speaks the directory part.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+import msgspec
 
 from p2psub.model.changes import LOG_BYTES, Change, Vector
 from p2psub.model.graycode import Prefix
@@ -13,6 +15,7 @@ from p2psub.model.ids import ClusterId, Contact, Natural
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.places import ENTRY_BYTES, Entry
 from p2psub.model.reasons import SplitRefusal
+from p2psub.model.ways import WAYS_TOLD_MAX, WayTo
 
 
 class CubeHeartbeat(Message, frozen=True):
@@ -64,6 +67,15 @@ class ChangeBatch(Message, frozen=True):
     @property
     def weight(self) -> int:
         return SMALL + LOG_BYTES * len(self.vector) + sum([change.weight for change in self.changes])
+
+
+class WayNews(Message, frozen=True):
+    """A super-node to its neighbours and members: how long events take from it to some clusters, where that has moved.
+
+    It goes by no answer, and is said again after a while.
+    """
+
+    ways: Annotated[tuple[WayTo, ...], msgspec.Meta(max_length=WAYS_TOLD_MAX)]
 
 
 class SplitRequest(Message, frozen=True):

@@ -12,7 +12,7 @@ from p2psub.model.changes import Vector
 from p2psub.model.content import Age, Declaration, older
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, Process, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.base import HEAD, Lane, Message
+from p2psub.model.messages.base import HEAD, ClusterBids, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Bitmap, Parcel, ParcelId, measured
 from p2psub.model.place_sets import from_bitmap, to_bitmap
@@ -299,9 +299,9 @@ class Route(Message, frozen=True):
         return HEAD + measured((self.wants, self.missed, self.owner)) + self.parcel.weight
 
     @property
-    def bid_sums(self) -> tuple[BidSum, ...]:
+    def bid_sums(self) -> tuple[ClusterBids, ...]:
         whole = self.parcel.places
-        return tuple([one for _, wants, sums in self.wants for one in sums_or_default(sums, wants, whole)])
+        return tuple([(cluster, sums_or_default(sums, wants, whole)) for cluster, wants, sums in self.wants])
 
     def aged(self, by_us: int) -> Route:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
@@ -350,8 +350,8 @@ class Deliver(Message, frozen=True):
         return HEAD + measured((self.wants, self.missed, self.owner, self.bids)) + self.parcel.weight
 
     @property
-    def bid_sums(self) -> tuple[BidSum, ...]:
-        return sums_or_default(self.bids, self.wants, self.parcel.places)
+    def bid_sums(self) -> tuple[ClusterBids, ...]:
+        return ((None, sums_or_default(self.bids, self.wants, self.parcel.places)),)
 
     def aged(self, by_us: int) -> Deliver:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))

@@ -140,7 +140,7 @@ MALFORMED = {
     "bool for int": pack([[True, 1], 0, []]),
     "nil for a list": pack([[1, 1], 0, None]),
     "map for a message": pack([[1, 1], 0, [{"Ping": 1}]]),
-    "invalid utf-8": b"\x92\x92\x01\x01\x91\x92" + pack(SplitRequest.__name__) + b"\xa1\xff\xa1x",
+    "invalid utf-8": b"\x93\x92\x01\x01\x00\x91\x92" + pack(SplitRequest.__name__) + b"\xa1\xff\xa1x",
     "unknown operator": pack([[1, 1], 0, [["Declare", declared("wants", [[[["a", "likes", 1]]]], False)]]]),
     "neither wanted nor offered": pack([[1, 1], 0, [["Declare", declared("begs", [[[]]], False)]]]),
     "a rate of nothing": pack([[1, 1], 0, [["Declare", declared("offers", [[[]]], 0.0)]]]),
@@ -190,13 +190,13 @@ def test_ids_have_twenty_bytes(size: int) -> None:
 BOMBS = {
     "arrays in arrays": b"\x91" * MIB,
     "maps in maps": b"\x81\xa1a" * (MIB // 3),
-    "arrays in a skipped field": b"\x92\x92\x01\x01\x91\x92\xa4Ping" + b"\x91" * MIB,
-    "maps in a skipped field": b"\x92\x92\x01\x01\x91\x92\xa4Ping" + b"\x81\xa1a" * (MIB // 3),
-    "array of four billion": b"\x92\x92\x01\x01\xdd\xff\xff\xff\xff",
-    "map of four billion": b"\x92\x92\x01\x01\x91\x92\xa4Ping\xdf\xff\xff\xff\xff",
-    "text of four billion": b"\x92\x92\x01\x01\x91\x92" + pack(SplitRequest.__name__) + b"\xdb\xff\xff\xff\xff",
-    "bytes of four billion": b"\x92\x92\x01\x01\x91\x92" + pack(WitnessResponse.__name__) + b"\xc6\xff\xff\xff\xff",
-    "tuple of four billion": b"\x92\x92\x01\x01\x91\x92" + pack(ChangeBatch.__name__) + b"\xdd\xff\xff\xff\xff",
+    "arrays in a skipped field": b"\x93\x92\x01\x01\x00\x91\x92\xa4Ping" + b"\x91" * MIB,
+    "maps in a skipped field": b"\x93\x92\x01\x01\x00\x91\x92\xa4Ping" + b"\x81\xa1a" * (MIB // 3),
+    "array of four billion": b"\x93\x92\x01\x01\x00\xdd\xff\xff\xff\xff",
+    "map of four billion": b"\x93\x92\x01\x01\x00\x91\x92\xa4Ping\xdf\xff\xff\xff\xff",
+    "text of four billion": b"\x93\x92\x01\x01\x00\x91\x92" + pack(SplitRequest.__name__) + b"\xdb\xff\xff\xff\xff",
+    "bytes of four billion": b"\x93\x92\x01\x01\x00\x91\x92" + pack(WitnessResponse.__name__) + b"\xc6\xff\xff\xff\xff",
+    "tuple of four billion": b"\x93\x92\x01\x01\x00\x91\x92" + pack(ChangeBatch.__name__) + b"\xdd\xff\xff\xff\xff",
 }
 
 
