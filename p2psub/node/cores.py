@@ -118,6 +118,7 @@ def assemble(
     )
     sampler, sealer = TraceSampler(step, config.pubsub.at_most_once_trace_every), Sealer(security.notary)
     declarations = Declarations(step, config.pubsub, election)
+    publisher = Publisher(step, config.pubsub, arc_lease.owner_of, lookups, declarations, permits, sealer, sampler)
     owner = Owner(
         step,
         config.pubsub,
@@ -130,8 +131,8 @@ def assemble(
         sealer,
         sampler,
         office.find,
+        lambda owner: publisher.awaits(owner, arc_lease.adopted_us),
     )
-    publisher = Publisher(step, config.pubsub, arc_lease.owner_of, lookups, declarations, permits, sealer, sampler)
     return Cores(
         step=step,
         config=config,

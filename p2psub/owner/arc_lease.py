@@ -29,6 +29,8 @@ class ArcLease:
         self._arc_start: NodeId | None = None
         self._seen = 0
         self.table: Table | None = None
+        self.adopted_us = Micros(0)
+        """Since when we obey it."""
         self.claims: Vector = ()
         """The changes that every owner of our table holds, as our super-node last told."""
         self.claims_digest = vector_digest(())
@@ -39,7 +41,7 @@ class ArcLease:
 
     def adopt(self, table: Table) -> None:
         """Obey a newer table from now on."""
-        self.table = table
+        self.table, self.adopted_us = table, self._step.now
         self._arc_start = table.arc_start_of(self._step.me.id)
         epoch, n = table.version
         self._step.record(Kind.TABLE, epoch=epoch, version=n, owners=len(table.owners))

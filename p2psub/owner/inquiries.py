@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from p2psub.model.ids import Contact, EventId
+from collections.abc import Callable
+
+from p2psub.model.ids import Contact, EventId, NodeId
 from p2psub.model.messages.pubsub import (
     CopyLost,
     CopyStored,
@@ -24,13 +26,20 @@ class Inquiries:
     """Answers from what we hold and what we discharged; changes neither."""
 
     def __init__(
-        self, step: Step, arc_lease: ArcLease, election: Election, holders: Holders, owed_parcels: OwedParcels
+        self,
+        step: Step,
+        arc_lease: ArcLease,
+        election: Election,
+        holders: Holders,
+        owed_parcels: OwedParcels,
+        has_in_outbox: Callable[[NodeId], bool],
     ) -> None:
         self._step = step
         self._arc_lease = arc_lease
         self._election = election
         self._holders = holders
         self._owed_parcels = owed_parcels
+        self._has_in_outbox = has_in_outbox
 
     def on_still_owed(self, peer: Contact, asked: StillOwed) -> None:
         """A holder has long heard nothing of these events: we hold them, discharged them, or want them back."""
@@ -54,8 +63,13 @@ class Inquiries:
             self._step.send(peer, CopyLost(asked.cluster, tuple(unknown)))
 
     def on_give_back_request(self, peer: Contact, asked: GiveBackRequest) -> None:
-        """Say that another owner holds all that we hold for it; while that is not so it hears nothing, and asks on."""
+        """Say that an owner holds all that we hold for it, or published before our table.
+
+        While that is not so it hears nothing, and asks on.
+        """
         parcels = self._owed_parcels
         if asked.cluster == self._election.cluster and asked.table == self._arc_lease.version == parcels.table:
-            if all(self._holders.have_given_back(held, peer.id) for held in parcels.log):
+            is_us = peer.id == self._step.me.id
+            has_all_held = is_us or all(self._holders.have_given_back(held, peer.id) for held in parcels.log)
+            if has_all_held and not self._has_in_outbox(peer.id):
                 self._step.send(peer, GivenBack(asked.cluster, asked.table))

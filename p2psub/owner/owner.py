@@ -91,6 +91,7 @@ class Owner:
         sealer: Sealer,
         sampler: TraceSampler,
         contact_of: Callable[[NodeId], Contact | None],
+        has_in_outbox: Callable[[NodeId], bool],
     ) -> None:
         self._step = step
         self._config = config
@@ -103,8 +104,8 @@ class Owner:
         self.matchmaker = Matchmaker(step, config, arc_lease, election, self.match_index, self.shards)
         by_table = Holders(step.me.id, config, arc_lease, holders)
         self.owed_parcels = OwedParcels(step, config, arc_lease, election, by_table, self._spool)
-        self.inquiries = Inquiries(step, arc_lease, election, by_table, self.owed_parcels)
-        self._collection = Collection(step, arc_lease, election)
+        self.inquiries = Inquiries(step, arc_lease, election, by_table, self.owed_parcels, has_in_outbox)
+        self._collection = Collection(step, arc_lease, election, has_in_outbox)
         self._payments = Payments(step, config, tick_us, arc_lease, self.owed_parcels, dispatch, self._collection)
         self._intake = Intake(step, config, arc_lease, permits, sealer, self.matchmaker, self.owed_parcels)
         self.parcels = ParcelSorter(

@@ -1,8 +1,8 @@
 """Paying what is owed: a stream for every subscription, sent as its channel has room, repeated until it is settled.
 
 Most subscriptions get an event as soon as it has its copies. An ordered one gets it in its turn: events are in line as
-they were stored, one without its copies holds up those behind it, and after a new table all wait until the other
-members have given back what they held for us.
+they were stored, one without its copies holds up those behind it, and after a new table all wait until the members have
+given back what they held for us, and what they had published for us has come.
 """
 
 from __future__ import annotations

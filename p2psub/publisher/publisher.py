@@ -17,7 +17,7 @@ from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Advertisement, Guarantee, older
 from p2psub.model.effects import PublishCommand, PublishReply
-from p2psub.model.ids import Contact, EventId, Key, Place
+from p2psub.model.ids import Contact, EventId, Key, NodeId, Place
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledge, NotOwner, ParcelToOwner, Predecessor, Publish
 from p2psub.model.messages.ring import Found
@@ -114,6 +114,16 @@ class Publisher:
 
     def status(self) -> PublisherStatus:
         return PublisherStatus(self._outbox_events, self.advertisements.active())
+
+    def awaits(self, owner: NodeId, published_us: Micros) -> bool:
+        """Whether an event of then or before, of which our table names this owner, is not acknowledged yet."""
+        for waiting in self._outbox.values():
+            if waiting.born_us > published_us:
+                break
+            _, places = places_by_owner(waiting.parcel, self._owner_of).get(owner, (b"", 0))
+            if places & waiting.places:
+                return True
+        return False
 
     def publish(self, command: PublishCommand) -> None:
         """Take events of our own; they leave at the end of the step."""

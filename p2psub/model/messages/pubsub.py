@@ -224,14 +224,14 @@ class StillOwed(Message, frozen=True):
 
 
 class GiveBackRequest(Message, frozen=True):
-    """An owner asks a member of its table whether it holds anything for the owner's arc; repeated until answered."""
+    """An owner asks a member whether it has all that the member held or published for it; repeated until answered."""
 
     cluster: ClusterId
     table: TableVersion
 
 
 class GivenBack(Message, frozen=True):
-    """By this table the sender holds nothing for the receiver's arc that the receiver does not hold, too."""
+    """By this table the receiver holds what the sender holds for its arc, and what the sender had published before."""
 
     cluster: ClusterId
     table: TableVersion

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from p2psub.model.content import Draft
+from p2psub.model.effects import PublishCommand
 from p2psub.model.ids import ClusterId
-from p2psub.model.messages.pubsub import Deliver, GiveBackRequest, GivenBack, Route, StoreCopy, Want
+from p2psub.model.messages.pubsub import (
+    Acknowledge,
+    Acknowledged,
+    Deliver,
+    GiveBackRequest,
+    GivenBack,
+    Route,
+    StoreCopy,
+    Want,
+)
+from p2psub.model.parcels import ParcelId
 from p2psub.model.places import Table
 from p2psub.node.cores import Cores
 from tests.unit.bench import (
@@ -20,6 +32,7 @@ from tests.unit.bench import (
     sent_of,
     table_of,
     tick,
+    told_myself,
 )
 from tests.unit.owner.copies import holding, kept, move, owed_in, owed_parcel_of
 from tests.unit.owner.owners import (
@@ -40,11 +53,24 @@ from tests.unit.owner.owners import (
 
 OTHERS = (64, 96, 128)
 NEXT = table_of(32, 64, 96, 128, n=2)
+ALONE_NEXT = table_of(32, n=2)
 
 
 def asked(cores: Cores) -> list[int]:
     """Whom an owner asked to give back since the last look."""
     return [to.id[0] for to, _ in sent_of(cores.step, GiveBackRequest)]
+
+
+def publish_own(cores: Cores) -> None:
+    """An application of this peer publishes an event for the topic's owner."""
+    cores.publisher.publish(PublishCommand(1, [Draft(TOPIC)]))
+    cores.publisher.flush()
+
+
+def acknowledge_own(cores: Cores) -> None:
+    """The topic's owner answers for the first of these."""
+    me = cores.step.me.id
+    cores.publisher.on_acknowledge(at(32), Acknowledge(ParcelId(me, 1, 1), (Acknowledged(b"", 1, 1),)))
 
 
 # The owner
@@ -76,13 +102,11 @@ def test_nothing_is_numbered_before_the_last_member_has_given_back() -> None:
 
 
 def test_silent_members_are_asked_again() -> None:
-    """Every second tick, and only they; when all have answered, nobody is."""
+    """At every tick, and only they; when all have answered, nobody is."""
     cores = owner(ORDERED)
     publish(cores, ONE)
     sent(cores.step)
     give_back(cores, 96)
-    tick(cores.step, cores.owner.tick)
-    assert asked(cores) == []
     tick(cores.step, cores.owner.tick)
     assert asked(cores) == [64, 128]
     give_back(cores, 64, 128)
@@ -110,6 +134,27 @@ def test_owner_that_is_alone_has_nobody_to_ask() -> None:
     cores = owner(ORDERED, table=ALONE)
     publish(cores, ONE)
     make_durable(cores.step)
+    assert [want.number for _, want in wants_sent(cores)] == [1]
+
+
+def test_owner_waits_for_what_it_published_itself_to_one_before_it() -> None:
+    """That one may have stored it, and what came after it: a holder gives back the latter alone if it died then."""
+    cores, request = owner(ORDERED), GiveBackRequest(CLUSTER, ALONE_NEXT.version)
+    publish_own(cores)
+    give_index(cores, ALONE_NEXT, changes(ORDERED))
+    tick(cores.step, cores.owner.tick)
+    publish(cores, ONE)
+    make_durable(cores.step)
+    assert wants_sent(cores) == []
+    assert told_myself(cores.step, GiveBackRequest) == [request]
+    cores.owner.inquiries.on_give_back_request(at(32), request)
+    assert told_myself(cores.step, GivenBack) == []
+    acknowledge_own(cores)
+    tick(cores.step, cores.owner.tick)
+    assert told_myself(cores.step, GiveBackRequest) == [request]
+    cores.owner.inquiries.on_give_back_request(at(32), request)
+    assert told_myself(cores.step, GivenBack) == [GivenBack(CLUSTER, ALONE_NEXT.version)]
+    give_back(cores, 32, table=ALONE_NEXT)
     assert [want.number for _, want in wants_sent(cores)] == [1]
 
 
@@ -232,3 +277,20 @@ def test_member_answers_by_the_table_it_obeys_alone() -> None:
     tick(cores.step, cores.owner.owed_parcels.tick)
     cores.owner.inquiries.on_give_back_request(at(32), GiveBackRequest(CLUSTER, NEXT.version))
     assert sent_of(cores.step, GivenBack) == [(at(32), GivenBack(CLUSTER, NEXT.version))]
+
+
+def test_member_is_silent_while_its_outbox_holds_what_it_published_before_the_table() -> None:
+    """The owner of then may be gone with it, though members give back what came after it on its topic."""
+    cores = member_at(64, TABLE)
+    tick(cores.step, cores.owner.owed_parcels.tick)
+    publish_own(cores)
+    move(cores, NEXT)
+    tick(cores.step, cores.owner.owed_parcels.tick)
+    sent(cores.step)
+    for place in (32, 128):
+        cores.owner.inquiries.on_give_back_request(at(place), GiveBackRequest(CLUSTER, NEXT.version))
+    assert sent_of(cores.step, GivenBack) == [(at(128), GivenBack(CLUSTER, NEXT.version))], "it is not for that one"
+    acknowledge_own(cores)
+    publish_own(cores)
+    cores.owner.inquiries.on_give_back_request(at(32), GiveBackRequest(CLUSTER, NEXT.version))
+    assert sent_of(cores.step, GivenBack) == [(at(32), GivenBack(CLUSTER, NEXT.version))], "the other came later"
