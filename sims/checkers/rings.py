@@ -7,14 +7,23 @@ from itertools import pairwise
 
 from p2psub.model.ids import ClusterId, NodeId
 from p2psub.model.status import NodeStatus, Role
+from sims.checkers.bounds import JOIN_HEARTBEATS
 from sims.checkers.evidence import Evidence, Finding
 
 RING_IDEAL_HEARTBEATS = 20
 
 
 def check_rings(evidence: Evidence) -> Iterator[Finding]:
-    """S8 at the end, and the bound: ideal 20 heartbeats after quiet began."""
-    yield from _ideal(evidence, evidence.at_ring_bound, "bound:ring_ideal")
+    """S8 at the end, and the bound: ideal 20 heartbeats after quiet began, where no peer is just joining.
+
+    One that left as a fault may be gone late, and comes back as a newcomer; that it joins has a bound of its own.
+    """
+    bound_us = evidence.phases.quiet_us + RING_IDEAL_HEARTBEATS * evidence.heartbeat_us
+    span_us = JOIN_HEARTBEATS * evidence.heartbeat_us
+    joining = [site for site in evidence.sites if bound_us - span_us < site.started_us <= bound_us]
+    nodes, clusters = {site.node for site in joining}, {site.cluster for site in joining}
+    settled = [s for s in evidence.at_ring_bound if s.id not in nodes and s.cluster not in clusters]
+    yield from _ideal(evidence, settled, "bound:ring_ideal")
     yield from _ideal(evidence, evidence.at_end, "S8")
     yield from _principals(evidence)
 

@@ -204,6 +204,17 @@ def test_ring_that_is_late_breaks_the_bound_alone() -> None:
     assert found(evidence) == {"bound:ring_ideal"}
 
 
+@pytest.mark.parametrize(("started", "breaks"), [(52, {"bound:ring_ideal"}), (69, set()), (71, {"bound:ring_ideal"})])
+def test_ring_that_a_peer_is_just_joining_need_not_be_ideal(started: int, breaks: set[str]) -> None:
+    """It has ten heartbeats for that, whenever it comes back."""
+    trail = sound_trail()
+    trail.add((started + 1) * H, Kind.RING, 4)
+    evidence = evidence_of(trail)
+    evidence.sites[4] = replace(evidence.sites[4], started_us=started * H)
+    evidence.at_ring_bound = planted(status(1, successors=(contact(2), contact(3), contact(0))))
+    assert found(evidence) == breaks
+
+
 def test_missing_copies_after_quiet_are_found() -> None:
     """S9: what is still owed has r+1 holders; what is discharged needs none."""
     held = [status(n, kept=(EVENT.id,)) for n in (0, 1, 2)]
