@@ -86,8 +86,8 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
             return False
         node, incarnation, sequence = events[0].id
         base, guarantee, timeout_us = sequence - lowest(places), events[0].guarantee, events[0].timeout_us
-        if base < 0:
-            return False
+        if base < 0 or len(events) == 1:
+            return base >= 0
         for event, place in zip(events, places_in(places), strict=True):
             if event.id != (node, incarnation, base + place) or event.guarantee is not guarantee:
                 return False

@@ -23,19 +23,20 @@ def lowest(places: int) -> int:
 def runs_of(places: int) -> list[tuple[int, int]]:
     """Places in a row: where each run begins, and how long it is."""
     runs: list[tuple[int, int]] = []
-    at = 0
     while places:
-        skipped = lowest(places)
-        places >>= skipped
-        count = (~places & places + 1).bit_length() - 1
-        runs.append((at + skipped, count))
-        places >>= count
-        at += skipped + count
+        begin = places & -places
+        # The carry clears the run, and stands where it ends.
+        carried = places + begin
+        first = begin.bit_length() - 1
+        runs.append((first, (carried & -carried).bit_length() - 1 - first))
+        places &= carried
     return runs
 
 
 def places_in(places: int) -> list[int]:
     """The places one by one."""
+    if not places & (places + 1):
+        return list(range(places.bit_length()))
     return [place for first, count in runs_of(places) for place in range(first, first + count)]
 
 
@@ -69,9 +70,11 @@ def union_of(several: Iterable[int]) -> int:
 
 def event_runs(first: EventId, places: int) -> list[tuple[EventId, int | None]]:
     """The events at some places, as a record names them: the first of each run, and how many if there are more."""
+    if not places:
+        return []
     node, incarnation, sequence = first
     return [
-        (EventId(node, incarnation, sequence + place), None if count == 1 else count)
+        (EventId(node, incarnation, sequence + place) if place else first, None if count == 1 else count)
         for place, count in runs_of(places)
     ]
 
@@ -90,8 +93,3 @@ def bitmap_within(places: int, whole: int) -> bytes:
 def from_bitmap(bitmap: bytes, whole: int) -> int:
     """A set of places that has arrived, as far as they are of `whole`."""
     return int.from_bytes(bitmap, "little") & whole if bitmap else whole
-
-
-def explicit(bitmap: bytes, whole: int) -> bytes:
-    """The same set of places for a reader who does not know what `whole` is."""
-    return bitmap or to_bitmap(whole)

@@ -8,7 +8,6 @@ where an entry of its own took hundreds. Time is cut into slices, and a slice is
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
 from pyroaring import BitMap
@@ -23,6 +22,7 @@ _SLICES: Final = 8
 """Slices of the span: what is remembered for longer than asked is an eighth of it at most."""
 _BITS: Final = 32
 """Of a number in one set."""
+_MASK: Final = (1 << _BITS) - 1
 
 _Stream = tuple[NodeId, int, int]
 """A start of a publisher, and the upper bits of its numbers."""
@@ -69,10 +69,9 @@ class Remembered(Generic[L]):
         for stream, number, some in _streams_of(first, places):
             for one in self._slices:
                 labels = one.streams.get(stream)
-                if labels is not None:
-                    numbers = labels.get(label)
-                    if numbers is not None:
-                        found |= _places_of(numbers, number, some)
+                numbers = None if labels is None else labels.get(label)
+                if numbers is not None:
+                    found |= _places_of(numbers, number, some)
         return found
 
     def labels_of(self, first: EventId, places: int) -> list[tuple[L, int]]:
@@ -92,16 +91,16 @@ class Remembered(Generic[L]):
             self._slices.popleft()
 
 
-def _streams_of(first: EventId, places: int) -> Iterator[tuple[_Stream, int, int]]:
+def _streams_of(first: EventId, places: int) -> list[tuple[_Stream, int, int]]:
     """The streams that the events belong to, the number of place 0 in each, which may be negative, and the places."""
     node, incarnation, sequence = first
-    below = (1 << _BITS) - (sequence & (1 << _BITS) - 1)
-    upper = sequence >> _BITS
-    inside = places & (1 << below) - 1 if below < places.bit_length() else places
-    if inside:
-        yield (node, incarnation, upper), sequence & (1 << _BITS) - 1, inside
-    if inside != places:
-        yield (node, incarnation, upper + 1), -below, places ^ inside
+    upper, number = sequence >> _BITS, sequence & _MASK
+    below = _MASK + 1 - number
+    if places.bit_length() <= below:
+        return [((node, incarnation, upper), number, places)] if places else []
+    inside = places & (1 << below) - 1
+    beyond = ((node, incarnation, upper + 1), -below, places ^ inside)
+    return [((node, incarnation, upper), number, inside), beyond] if inside else [beyond]
 
 
 def _places_of(numbers: BitMap, number: int, places: int) -> int:

@@ -29,6 +29,8 @@ class CheckedParcel:
 
     def events_at(self, places: int) -> list[Hashed]:
         events, leaves = self.parcel.events, self.leaves
+        if places == self.places:
+            return list(zip(events, leaves, strict=True))
         return [(events[index], leaves[index]) for index in indexes_within(places, self.places)]
 
 
