@@ -39,9 +39,12 @@ class LinearMatcher:
     def match_many(self, events: Sequence[Event], indexes: Sequence[int], wanted: Wanted) -> None:
         contents = [(index, content_of(events[index])) for index in indexes]
         for subscription, filter_ in self._filters.items():
-            found = [index for index, content in contents if satisfies(content, filter_)]
-            if found:
-                wanted.setdefault(subscription, []).extend(found)
+            found = wanted.get(subscription)
+            for index, content in contents:
+                if satisfies(content, filter_):
+                    if found is None:
+                        found = wanted[subscription] = []
+                    found.append(index)
 
     def __len__(self) -> int:
         return len(self._filters)

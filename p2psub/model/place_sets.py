@@ -70,11 +70,11 @@ def union_of(several: Iterable[int]) -> int:
 
 def event_runs(first: EventId, places: int) -> list[tuple[EventId, int | None]]:
     """The events at some places, as a record names them: the first of each run, and how many if there are more."""
-    if not places:
-        return []
     node, incarnation, sequence = first
+    if not places & (places - 1):
+        return [(EventId(node, incarnation, sequence + lowest(places)), None)] if places else []
     return [
-        (EventId(node, incarnation, sequence + place) if place else first, None if count == 1 else count)
+        (EventId(node, incarnation, sequence + place), None if count == 1 else count)
         for place, count in runs_of(places)
     ]
 
