@@ -7,6 +7,7 @@ are numbered in one line, asked for in the same way and judged in the same way.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,11 @@ from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election
+
+# Looked up once: a member of an enumeration costs as much as a call, and these are asked for at every tick and event.
+_ACTIVE: Final = DeclarationState.ACTIVE
+_ENDED: Final = DeclarationState.ENDED
+_REFUSED: Final = VerdictStatus.REFUSED
 
 
 @dataclass(slots=True)
@@ -34,17 +40,17 @@ class Declared:
     @property
     def is_active(self) -> bool:
         """Wanted still, and not refused."""
-        return self.record.state is DeclarationState.ACTIVE and self.status is not VerdictStatus.REFUSED
+        return self.record.state is _ACTIVE and self.status is not _REFUSED
 
     @property
     def is_over(self) -> bool:
         """Ended, everywhere."""
-        return self.is_announced and self.record.state is DeclarationState.ENDED
+        return self.is_announced and self.record.state is _ENDED
 
     @property
     def is_closed(self) -> bool:
         """Refused, or over: it is not asked for any more."""
-        return self.status is VerdictStatus.REFUSED or self.is_over
+        return self.status is _REFUSED or self.is_over
 
 
 class Declarations:

@@ -40,7 +40,7 @@ from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.places import Table
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind, Record
-from p2psub.model.status import LifeStage, NodeStatus
+from p2psub.model.status import NodeStatus
 from p2psub.model.step import Step
 from p2psub.node.cores import assemble
 from p2psub.node.link_clocks import LinkClocks
@@ -198,8 +198,9 @@ class NodeCore:
             self._disk, self._packs = None, StoredPacks()
             step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
             step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
+        life = self._roles.life
         for input_ in inputs:
-            if self.has_left and not isinstance(input_, LinkUp | LinkDrained | LinkLost | FromDisk):
+            if life.has_left and not isinstance(input_, LinkUp | LinkDrained | LinkLost | FromDisk):
                 # What a node that has left took in would go with it.
                 continue
             if isinstance(input_, Received):
@@ -328,7 +329,7 @@ class NodeCore:
     @property
     def has_left(self) -> bool:
         """Whether everything was given away, as a `LeaveCommand` asked for."""
-        return self._roles.life.stage is LifeStage.LEFT
+        return self._roles.life.has_left
 
     def status(self) -> NodeStatus:
         """A picture of the node."""

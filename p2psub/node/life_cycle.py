@@ -100,12 +100,15 @@ class LifeCycle:
 
     def __init__(self) -> None:
         self.stage = LifeStage.SEEKING
+        self.has_left = False
+        """Whether everything was given away."""
 
     def note(self, happening: Happening) -> None:
         """Go where the table leads."""
         following = TRANSITIONS[self.stage].get(happening)
         assert following is not None, f"a node that is {self.stage} meets what the life cycle rules out: {happening}"
         self.stage = following
+        self.has_left = following is LifeStage.LEFT
 
     @property
     def is_leaving(self) -> bool:

@@ -39,6 +39,8 @@ DIRECTORY_NAMESPACE: Final = "directory"
 _SPLIT_PATIENCE_TICKS: Final = 40
 """A founder not heard of for this long has given up; its half is free again. A guess."""
 
+_PRESENT: Final = Standing.PRESENT
+"""Looked up once: a member of an enumeration costs as much as a call."""
 _SPARES: Final = 2
 _SPARES_EVERY_TICKS: Final = 20
 """How many members an entry names besides the super-node, and how often that is looked at. Guesses."""
@@ -133,7 +135,7 @@ class Hypercube:
     def _known_entry(self) -> Entry | None:
         cluster = self._election.cluster
         entry = None if cluster is None else self._directory.get(cluster)
-        return entry if entry is not None and entry.standing is Standing.PRESENT else None
+        return entry if entry is not None and entry.standing is _PRESENT else None
 
     @property
     def place(self) -> Prefix | None:

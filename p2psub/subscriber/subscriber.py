@@ -30,6 +30,9 @@ from p2psub.subscriber.held_subscription import HeldSubscription
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
 
+# Looked up once: a member of an enumeration costs as much as a call, and every delivery asks for these.
+_DELIVERED: Final = Outcome.DELIVERED
+_DEFERRED: Final = Outcome.DEFERRED
 _INFLOWS_MAX: Final = 4096
 """Streams per subscription that are remembered: an owner of every cluster, and some that are gone."""
 _IDLE_TICKS: Final = 240
@@ -199,7 +202,7 @@ class Subscriber:
         inflow.skip_to(want.settled)
         if wanted.order is not None and number <= inflow.contiguous:
             # A late repetition: what we do not have of it comes again, under a number of its turn.
-            answer.add(id_, {Outcome.DELIVERED: self._given.has(checked.first, places, id_)})
+            answer.add(id_, {_DELIVERED: self._given.has(checked.first, places, id_)})
         elif wanted.order is not None and number > inflow.contiguous + 1:
             if len(inflow.early) < _EARLY_MAX and wanted.early < _EARLY_IN_ALL_MAX:
                 # Beyond that its owner hears nothing, and repeats it.
@@ -231,7 +234,7 @@ class Subscriber:
     ) -> None:
         id_ = wanted.declared.record.id
         ended = self._take(answer.peer, id_, checked, places, deadline_us)
-        if ended.get(Outcome.DELIVERED) == places:
+        if ended.get(_DELIVERED) == places:
             inflow.take(number)
         answer.add(id_, ended)
 
@@ -280,21 +283,21 @@ class Subscriber:
         fresh = places & ~given
         if not wanted.declared.is_active:
             self._drop(id_, checked, fresh, Reason.UNSUBSCRIBED)
-            return {Outcome.DELIVERED: given, Outcome.UNSUBSCRIBED: fresh}
+            return {_DELIVERED: given, Outcome.UNSUBSCRIBED: fresh}
         limit = limit_us(checked.parcel.timeout_us, deadline_us)
         if 0 < limit < self._step.now - checked.born_us:
             self._drop(id_, checked, fresh, Reason.EXPIRED)
-            return {Outcome.DELIVERED: given, Outcome.EXPIRED: fresh}
+            return {_DELIVERED: given, Outcome.EXPIRED: fresh}
         if limit and wanted.declared.status is None:
             # Held back here it might be too late after the verdict, and its owner would take it for delivered.
             wanted.is_pressed = True
-            return {Outcome.DELIVERED: given, Outcome.DEFERRED: fresh}
+            return {_DELIVERED: given, _DEFERRED: fresh}
         fitting = first_places(fresh, max(0, wanted.window - len(wanted.held_back)))
         if fitting:
             self._given.note(checked.first, fitting, id_, self._step.now)
             self._accept(wanted, checked, fitting, limit)
         # A full channel: the rest waits at its owner.
-        return {Outcome.DELIVERED: given | fitting, Outcome.DEFERRED: fresh & ~fitting}
+        return {_DELIVERED: given | fitting, _DEFERRED: fresh & ~fitting}
 
     def _drop(self, id_: SubscriptionId, checked: CheckedParcel, places: int, reason: Reason) -> None:
         if id_ not in self._wanted:

@@ -106,7 +106,8 @@ class Verdicts:
 
     def cast_what_is_replicated(self) -> None:
         """Tell every cluster of what outlives us; again, later, if not all of them answered."""
-        for own in [own for own in self._own.values() if own.status is not VerdictStatus.STABLE]:
+        stable = VerdictStatus.STABLE
+        for own in [own for own in self._own.values() if own.status is not stable]:
             is_due = own.cast is None or self._step.tick - own.cast_tick >= self._config.recast_after_ticks
             if is_due and self._log.is_replicated(own.change.number):
                 self._cast(own)
