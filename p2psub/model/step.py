@@ -281,9 +281,10 @@ class Step:
             self.effects.append(self._persist())
             self._promises.append((self._writes_number, self._after_writes))
             self._after_writes = []
-        # Behind the Persist: a step may read what it has appended.
-        self.effects.extend(self._reads)
-        self._reads = []
+        if self._reads:
+            # Behind the Persist: a step may read what it has appended.
+            self.effects += self._reads
+            self._reads = []
         effects, self.effects = self.effects, []
         return effects
 

@@ -28,6 +28,8 @@ class DueList(Generic[T]):
         """What stands under the ticks up to this one, oldest first."""
         due: list[tuple[int, T]] = []
         for one in range(self._done_tick + 1, tick + 1):
-            due += [(one, item) for item in self._by_tick.pop(one, ())]
+            items = self._by_tick.pop(one, None)
+            if items is not None:
+                due += [(one, item) for item in items]
         self._done_tick = max(tick, self._done_tick)
         return due

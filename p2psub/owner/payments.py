@@ -164,6 +164,8 @@ class Payments:
 
     def flush(self) -> None:
         """Send what the streams that something happened to have room for."""
+        if not self._touched:
+            return
         batch: _Batch = {}
         touched, self._touched = self._touched, {}
         for stream in touched.values():
@@ -171,9 +173,10 @@ class Payments:
         self._ship(batch)
 
     def _advance(self, stream: Stream, batch: _Batch) -> None:
-        if not self._may_go_on(stream):
+        if stream.is_ordered and not self._collection.is_over:
+            # Its order is not ours to keep, or not yet.
             return
-        if stream.room:
+        if stream.room and stream.sent:
             self._repeat_refused(stream, batch)
         while stream.waiting:
             id_, places = stream.head
@@ -195,10 +198,6 @@ class Payments:
             self._last_number = max(self._last_number, delivery.number)
             self._add(batch, held, stream, delivery)
         self._look_later(stream)
-
-    def _may_go_on(self, stream: Stream) -> bool:
-        """Whether its order, if it has one, is still ours to keep."""
-        return not stream.is_ordered or self._collection.is_over
 
     def _repeat_refused(self, stream: Stream, batch: _Batch) -> None:
         """The first of all goes in any case: an ordered subscription takes nothing that is on its way before it."""

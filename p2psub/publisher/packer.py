@@ -68,6 +68,11 @@ class Packer:
         self._commands: list[int] = []
         """By which command an application asked for each of the drafts."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be packed."""
+        return not self._drafts
+
     def add(self, command: PublishCommand) -> None:
         """Take events to be packed at the end of the step."""
         self._drafts += command.drafts
@@ -75,8 +80,6 @@ class Packer:
 
     def pack(self, room: int) -> list[Packed]:
         """All that was added, in parcels; refuses what may not be published, and promises beyond `room`."""
-        if not self._drafts:
-            return []
         drafts, commands = self._drafts, self._commands
         self._drafts, self._commands = [], []
         refused = self._refusals(drafts, room)

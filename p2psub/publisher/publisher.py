@@ -131,6 +131,8 @@ class Publisher:
 
     def flush(self) -> None:
         """Send what was published in this step on its way."""
+        if self._packer.is_empty:
+            return
         for packed in self._packer.pack(self._config.outbox_events_max - self._outbox_events):
             if packed.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE:
                 self._promise(packed)
