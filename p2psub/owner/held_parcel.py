@@ -18,7 +18,7 @@ from p2psub.model.ids import ClusterId, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledged, Obligation, OwedHead, OwedParcel, OwedParcelId
 from p2psub.model.parcels import Parcel
-from p2psub.model.place_sets import bitmap_within, event_runs, explicit, from_bitmap, to_bitmap, union_of
+from p2psub.model.place_sets import bitmap_within, event_runs, from_bitmap, to_bitmap, union_of
 from p2psub.model.places import TableVersion
 from p2psub.model.transmission import Transmission
 from p2psub.owner.retention import places_where
@@ -28,7 +28,7 @@ OVERHEAD_BYTES: Final = 256
 """What an event costs beside its body. A guess."""
 
 
-class HeldStage(enum.Enum):
+class HeldStage(enum.StrEnum):
     """How safe held events are."""
 
     TAKEN = "taken"
@@ -43,7 +43,7 @@ class HeldStage(enum.Enum):
     """Other members see to them, or they are lost here."""
 
 
-class HeldTurn(enum.Enum):
+class HeldTurn(enum.StrEnum):
     """What happens to held events."""
 
     DURABLE = "they are durable here"
@@ -68,6 +68,9 @@ _STAGES: Final[dict[tuple[HeldStage, HeldTurn], HeldStage]] = {
 }
 """What the table does not name cannot happen. Another owner's word may discharge what is not copied by our count."""
 
+_ENDS: Final = (HeldStage.DISCHARGED, HeldStage.RELEASED)
+"""Where it is held no more."""
+
 
 class HeldPack:
     """A pack of the store's log; it is erased when nothing of it is held any more."""
@@ -84,7 +87,7 @@ def head_of(owed_parcel: OwedParcel, written_us: int) -> OwedHead:
     parcel, whole = owed_parcel.parcel, owed_parcel.parcel.places
     topics = by_topic(parcel.events).values()
     retained = places_where(parcel, whole, lambda event: event.retain_us > 0)
-    owed = [(o, from_bitmap(o.bitmap, whole)) for o in owed_parcel.owed]
+    everything = to_bitmap(whole)
     keys = [(parcel.events[some[0]].key, to_bitmap(places_of_indexes(some, parcel))) for some in topics]
     return OwedHead(
         written_us,
@@ -92,14 +95,18 @@ def head_of(owed_parcel: OwedParcel, written_us: int) -> OwedHead:
         owed_parcel.id,
         parcel.first,
         tuple(keys),
-        tuple([Obligation(o.subscription, o.cluster, to_bitmap(p), o.is_ordered, o.bid) for o, p in owed if p]),
-        tuple([(n, explicit(bitmap, whole)) for n, bitmap in owed_parcel.matched]),
+        tuple([o if o.bitmap else _of_all(o, everything) for o in owed_parcel.owed]),
+        tuple([(n, bitmap or everything) for n, bitmap in owed_parcel.matched]),
         to_bitmap(retained) if retained else b"",
         sum([len(event.body) for event in parcel.events]) // len(parcel.events),
         owed_parcel.vector,
         owed_parcel.publisher,
         parcel.timeout_us,
     )
+
+
+def _of_all(owed: Obligation, everything: bytes) -> Obligation:
+    return Obligation(owed.subscription, owed.cluster, everything, owed.is_ordered, owed.bid)
 
 
 def places_of_keys(head: OwedHead) -> int:
@@ -143,6 +150,7 @@ class HeldParcel:
         "first",
         "held_by",
         "id",
+        "is_held",
         "is_recorded",
         "kept_tick",
         "key",
@@ -196,6 +204,7 @@ class HeldParcel:
         self.matched = _counted_once(head, places)
         """How many subscriptions want an event, and which events those are."""
         self.stage = HeldStage.TAKEN
+        self.is_held = True
         self.held_by: dict[NodeId, tuple[TableVersion | None, int]] = {}
         """Members that stated a durable copy, by which table, and of which events."""
         self.told_by: NodeId | None = None
@@ -220,10 +229,6 @@ class HeldParcel:
         """By which number the spool knows what is kept of it for a cluster."""
 
     @property
-    def is_held(self) -> bool:
-        return self.stage is not HeldStage.DISCHARGED and self.stage is not HeldStage.RELEASED
-
-    @property
     def event_bytes(self) -> int:
         """What one of the events takes, on average."""
         return OVERHEAD_BYTES + self.body_bytes
@@ -236,6 +241,7 @@ class HeldParcel:
     def turn(self, turn: HeldTurn) -> None:
         """Something happened to it."""
         self.stage = _STAGES[self.stage, turn]
+        self.is_held = self.stage not in _ENDS
 
     # Copies
 

@@ -109,6 +109,8 @@ class OwedLog:
 
     def cut_by_owner(self, held: HeldParcel) -> list[HeldParcel]:
         """By our table: events whose keys it gives to several owners are held apart from now on."""
+        if len(held.keys) == 1:
+            return [held]
         by_owner: dict[NodeId | None, int] = {}
         for key, places in held.keys:
             owner = self._arc_lease.owner_of(key)

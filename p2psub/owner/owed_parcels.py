@@ -175,8 +175,7 @@ class OwedParcels:
         """
         held.kept_tick = self._step.tick + _SPARE_TICKS - self._config.retry_ticks
         held.asked, held.requests = {}, []
-        for contact in self._holders.missing(held)[: self._holders.copies_required - 1]:
-            self._ask(contact, [held])
+        self._ask(self._holders.missing(held)[: self._holders.copies_required - 1], [held])
 
     def note_copies(self, held: HeldParcel) -> bool:
         """Whether it is ours and has its copies; the first time under a table it becomes safe to pay by that."""
@@ -188,20 +187,22 @@ class OwedParcels:
             self._spool.add(held)
         return True
 
-    def _ask(self, contact: Contact, several: list[HeldParcel]) -> None:
+    def _ask(self, contacts: list[Contact], several: list[HeldParcel]) -> None:
         for held in several:
             if held.asked is not None:
-                held.asked[contact.id] = None
-        self.with_parcels(several, partial(self._send_copies, contact))
+                held.asked.update(dict.fromkeys([contact.id for contact in contacts]))
+        if contacts:
+            self.with_parcels(several, partial(self._send_copies, contacts))
 
-    def _send_copies(self, contact: Contact, several: list[HeldPart]) -> None:
+    def _send_copies(self, contacts: list[Contact], several: list[HeldPart]) -> None:
         cluster = self._election.cluster
         if cluster is not None:
             owed = [(held, held.as_owed(parcel, self._step.now)) for held, parcel in several]
             for batch in [owed] if len(owed) == 1 else batches_of(owed, bytes_of_owed, _PARCELS_PER_MESSAGE):
-                transmission = self._step.send_followed(contact, StoreCopy(cluster, tuple([copy for _, copy in batch])))
+                asked = StoreCopy(cluster, tuple([copy for _, copy in batch]))
+                requests = [self._step.send_followed(contact, asked) for contact in contacts]
                 for held, _ in batch:
-                    held.requests.append(transmission)
+                    held.requests += requests
 
     def on_store_copy(self, peer: Contact, asked: StoreCopy) -> tuple[list[HeldParcel], list[OwedPlaces]]:
         """Hold what we do not hold yet; returns what is new here, and all of it that we hold now.
@@ -268,8 +269,7 @@ class OwedParcels:
         """A member has no room for what we asked it to hold: ask another."""
         for held, _ in self.log.pieces_in(refused.refused) if refused.cluster == self._election.cluster else ():
             held.refused_by[peer.id] = None
-            for contact in [c for c in self._holders.missing(held) if c.id not in (held.asked or ())][:1]:
-                self._ask(contact, [held])
+            self._ask([c for c in self._holders.missing(held) if c.id not in (held.asked or ())][:1], [held])
 
     # Letting go
 
@@ -328,7 +328,7 @@ class OwedParcels:
                 self.log.put_away(held)
                 looked_at.append(held)
         for contact, several in asks.values():
-            self._ask(contact, several)
+            self._ask([contact], several)
         self._tell(self._questions, StillOwed)
         self.discharges.tick()
         return [held for held in looked_at if held.is_held]

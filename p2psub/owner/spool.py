@@ -38,7 +38,7 @@ class Spool:
 
     def settle(self, held: HeldParcel, cluster: ClusterId) -> None:
         """One more subscription has its outcome: if it was the last there, the cluster's share is free."""
-        if cluster in held.spooled and not any(where == cluster for where, _ in held.owed.values()):
+        if cluster in held.spooled and cluster not in [where for where, _ in held.owed.values()]:
             self._free(held, cluster)
 
     def release(self, held: HeldParcel) -> None:
