@@ -53,8 +53,8 @@ class _PublishCall:
         self._missing = count
         self._done = trio.Event()
 
-    def take(self, index: int, outcome: PublishOutcome) -> None:
-        self._outcomes[index] = outcome
+    def take(self, number: int, outcome: PublishOutcome) -> None:
+        self._outcomes[number] = outcome
         self._missing -= 1
         if not self._missing:
             self._done.set()
@@ -67,7 +67,7 @@ class _PublishCall:
         await (self._done.wait() if self._missing else trio.lowlevel.checkpoint())
         if self._missing:
             raise _ended()
-        return [self._outcomes[index] for index in range(len(self._outcomes))]
+        return [self._outcomes[number] for number in sorted(self._outcomes)]
 
 
 def _ended() -> AlreadyEnded:
@@ -86,7 +86,8 @@ class Peer:
         self._pulse = pulse
         self._is_over = False
         self._number = 0
-        self._publishing: dict[int, tuple[_PublishCall, int]] = {}
+        self._publishing: dict[int, _PublishCall] = {}
+        """By the number of each event's command."""
         self._full = trio.lowlevel.ParkingLot()
         self._advertised: dict[int, AdvertisementHandle] = {}
         self._asked: dict[int, SubscriptionStream] = {}
@@ -156,8 +157,7 @@ class Peer:
                 self._check_open()
             some, number = drafts[first : first + PACE_EVENTS], self._number + 1
             self._number += len(some)
-            for index in range(len(some)):
-                self._publishing[number + index] = (publishing, first + index)
+            self._publishing |= dict.fromkeys(range(number, number + len(some)), publishing)
             self._inbox.put_nowait(PublishCommand(number, some))
         return await publishing.wait()
 
@@ -248,7 +248,7 @@ class Peer:
     def end(self) -> None:
         """The block of `open_peer` has ended: the node answers no more, and no task waits for it."""
         self._is_over = True
-        for publishing, _ in self._publishing.values():
+        for publishing in self._publishing.values():
             publishing.end()
         for advertisement in self._advertised.values():
             advertisement.end()
@@ -272,8 +272,7 @@ class Peer:
 
     def _published(self, reply: PublishReply) -> None:
         for number, outcome in reply.outcomes:
-            publishing, index = self._publishing.pop(number)
-            publishing.take(index, outcome)
+            self._publishing.pop(number).take(number, outcome)
         if self._full and len(self._publishing) < UNACKNOWLEDGED_MAX:
             self._full.unpark_all()
 
