@@ -5,6 +5,7 @@ A topic pattern is a topic, or a prefix of topics followed by `*`; `*` alone is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -16,6 +17,7 @@ RIGHTS_BYTES_MAX: Final = 2048
 CLAIMS_BYTES_MAX: Final = RIGHTS_BYTES_MAX + 128
 """Rights, nonce and overlay, each with its header."""
 CERTIFICATE_BYTES_MAX: Final = CLAIMS_BYTES_MAX + 2048
+_EVERY: Final = "*"
 
 
 class Rights(msgspec.Struct, frozen=True, array_like=True):
@@ -26,7 +28,11 @@ class Rights(msgspec.Struct, frozen=True, array_like=True):
     may_lead: bool = True
 
     def may_publish(self, topic: str) -> bool:
-        return any(_covers(pattern, topic) for pattern in self.publish)
+        return _EVERY in self.publish or any(_covers(pattern, topic) for pattern in self.publish)
+
+    def may_publish_all(self, topics: Iterable[str]) -> bool:
+        """Whether each of the topics may be published; one that is named often is looked at once."""
+        return _EVERY in self.publish or all(self.may_publish(topic) for topic in dict.fromkeys(topics))
 
     def may_subscribe(self, topics: tuple[str, ...]) -> bool:
         """Whether a filter that pins these topics is allowed; one that pins none may match any topic and needs `*`."""
@@ -58,7 +64,7 @@ def _check_pattern(field: str, pattern: str) -> None:
 
 def _allow(patterns: tuple[str, ...], topics: tuple[str, ...]) -> bool:
     if not topics:
-        return "*" in patterns
+        return _EVERY in patterns
     return all(any(_covers(pattern, topic) for pattern in patterns) for topic in topics)
 
 

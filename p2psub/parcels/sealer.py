@@ -62,5 +62,4 @@ class Sealer:
     def is_genuine(self, parcel: Parcel, leaves: Sequence[Leaf]) -> bool:
         """Whether the events are what their publisher made of them, on topics that it may publish."""
         rights = self.rights_in(parcel, leaves)
-        topics = dict.fromkeys([event.topic for event in parcel.events])
-        return rights is not None and all(rights.may_publish(topic) for topic in topics)
+        return rights is not None and rights.may_publish_all([event.topic for event in parcel.events])
