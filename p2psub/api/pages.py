@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -9,11 +10,14 @@ import msgspec
 from p2psub.api.status import LinkStatus, PeerStatus, Trouble
 from p2psub.api.values import id_to_text
 from p2psub.matching.printer import print_filter
-from p2psub.model.content import Advertisement
+from p2psub.model.bids import PRICE_ONE
+from p2psub.model.books import BookSums
+from p2psub.model.content import Advertisement, Guarantee
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import TableVersion
+from p2psub.model.reasons import Reason
 from p2psub.model.status import NodeStatus, Role
 
 
@@ -67,6 +71,24 @@ class QueuesPage(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[LinkStatus, ...]
 
 
+class BooksPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Pairs of event and subscription that ended, what they earned and what they cost."""
+
+    on_time: int
+    expired: dict[Reason, int]
+    earned: float
+    penalties: float
+    earning: float
+
+
+class SubscriptionBooksPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The books of one subscription at this peer: as its owner if events are promised, else as its subscriber."""
+
+    subscription: str
+    guarantee: Guarantee
+    books: BooksPage
+
+
 class StreamPage(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription that is held through the control API."""
 
@@ -82,6 +104,8 @@ class SubscriptionsPage(msgspec.Struct, frozen=True, kw_only=True):
 
     active: tuple[str, ...]
     streams: tuple[StreamPage, ...]
+    books: tuple[SubscriptionBooksPage, ...] = ()
+    """Of any peer's subscriptions whose events ended here; those that were booked last."""
 
 
 class AdvertisementPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +149,7 @@ class StatusPage(msgspec.Struct, frozen=True, kw_only=True):
     cube: CubePage
     queues: QueuesPage
     subscriptions: tuple[str, ...]
+    books: BooksPage
     changes_digest: str
     counters: dict[str, int]
     recorded: dict[str, int] = {}
@@ -170,6 +195,30 @@ def queues_page(status: PeerStatus) -> QueuesPage:
     )
 
 
+def subscriptions_page(node: NodeStatus, streams: Iterable[StreamPage]) -> SubscriptionsPage:
+    """Subscriptions of the peer, and the books that it keeps of anybody's."""
+    return SubscriptionsPage(
+        active=tuple(map(id_to_text, node.active_subscriptions)),
+        streams=tuple(streams),
+        books=tuple(
+            SubscriptionBooksPage(
+                subscription=id_to_text(one.subscription), guarantee=one.guarantee, books=_books_page(one.sums)
+            )
+            for one in node.subscription_books
+        ),
+    )
+
+
+def _books_page(sums: BookSums) -> BooksPage:
+    return BooksPage(
+        on_time=sums.on_time,
+        expired=dict(sorted(sums.expired.items())),
+        earned=sums.earned / PRICE_ONE,
+        penalties=sums.penalties / PRICE_ONE,
+        earning=sums.earning / PRICE_ONE,
+    )
+
+
 def advertisements_page(node: NodeStatus) -> AdvertisementsPage:
     """Advertisements of the peer, and of the overlay."""
     return AdvertisementsPage(
@@ -205,6 +254,7 @@ def status_page(status: PeerStatus) -> StatusPage:
         cube=cube_page(node),
         queues=queues_page(status),
         subscriptions=tuple(map(id_to_text, node.active_subscriptions)),
+        books=_books_page(node.promised_books.plus(node.at_most_once_books)),
         changes_digest=node.changes_digest.hex(),
         counters=dict(sorted(status.counters.items())),
         recorded={" ".join(what).strip(): count for what, count in sorted(status.recorded.items())},

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from p2psub.api.pages import (
     AdvertisementsPage,
+    BooksPage,
     ContactPage,
     CubePage,
     QueuesPage,
@@ -89,7 +90,24 @@ def subscriptions_text(page: SubscriptionsPage) -> str:
         else (name, None, None, None, None)
         for name in dict.fromkeys([*held, *page.active])
     ]
-    return table(("subscription", "status", "events", "missed", "filter"), rows)
+    text = table(("subscription", "status", "events", "missed", "filter"), rows)
+    heading = ("books of", "guarantee", "on time", "expired", "earned", "penalties")
+    return f"{text}\n{table(heading, book_rows(page))}" if page.books else text
+
+
+def book_rows(page: SubscriptionsPage) -> list[Row]:
+    """What the events of each subscription earned and cost at this peer."""
+    return [
+        (one.subscription, one.guarantee, b.on_time, expired_text(b), f"{b.earned:.2f}", f"{b.penalties:.2f}")
+        for one in page.books
+        for b in [one.books]
+    ]
+
+
+def expired_text(books: BooksPage) -> str:
+    """How many pairs were not handed over, and why."""
+    by_reason = ", ".join(f"{reason} {pairs}" for reason, pairs in books.expired.items())
+    return f"{sum(books.expired.values())} ({by_reason})" if by_reason else "0"
 
 
 def advertisements_text(page: AdvertisementsPage) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from p2psub.api.pages import CubePage, QueuesPage, RingPage, StatusPage
-from p2psub.api.tables import cube_rows, link_rows, ring_rows
+from p2psub.api.tables import cube_rows, expired_text, link_rows, ring_rows
 from p2psub.cli.client import ControlClient
 from p2psub.cli.endpoint import find_peer
 from p2psub.cli.exits import explained
@@ -78,6 +78,9 @@ def status_table(page: StatusPage) -> Table:
             ("subscriptions", len(page.subscriptions)),
             ("outbox", page.queues.outbox),
             ("undischarged", page.queues.undischarged),
+            ("pairs on time", page.books.on_time),
+            ("pairs expired", expired_text(page.books)),
+            ("earned", f"{page.books.earned:.2f}, less penalties of {page.books.penalties:.2f}"),
             ("queued messages", f"{page.queues.queued_messages} (at most {page.queues.queued_messages_max})"),
             ("links", sum(link.up for link in page.queues.links)),
             ("up for", f"{page.uptime_s:.0f} s, start {page.incarnation}"),

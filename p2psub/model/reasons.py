@@ -25,6 +25,9 @@ class Reason(enum.StrEnum):
     TOO_EARLY = "too_early"
     EXPIRED = "expired"
     HOPELESS = "hopeless"
+    # Which time ran out for what expired
+    DEADLINE = "deadline"
+    TIMEOUT = "timeout"
     # A refusal of an event or of a declaration
     OUTBOX_FULL = "outbox_full"
     ABOVE_RATE = "above_rate"

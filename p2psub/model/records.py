@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from p2psub.model.books import BookSums
 from p2psub.model.changes import ChangeNumber, Vector
 from p2psub.model.content import Advertisement, DeclarationState, Event, Guarantee, Subscription
 from p2psub.model.graycode import Prefix
@@ -16,7 +17,7 @@ from p2psub.model.outcomes import Outcome, VerdictStatus
 from p2psub.model.places import Standing
 from p2psub.model.reasons import Reason
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 RUN_MAX = 65_536
 """Events in one record: a damaged line must not become a billion rows."""
 
@@ -48,6 +49,7 @@ class Kind(enum.StrEnum):
     TABLE = "table"
     DIRECTORY = "directory"
     GAP = "gap"
+    BOOKS = "books"
     START = "start"
     CLOSE = "close"
 
@@ -94,6 +96,11 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     count: int | None = None
     run: Annotated[int, msgspec.Meta(ge=1, le=RUN_MAX)] | None = None
     """How many events in a row the record speaks of; `event` is the first; none: one."""
+    # Of a pair of event and subscription that ended
+    age_us: int | None = None
+    """How old the event was by then."""
+    earned: int | None = None
+    """What the pair earned, in millionths, a penalty below 0; none: as who bids nothing, 1 if it was handed over."""
     # Of an event
     guarantee: Guarantee | None = None
     matched: int | None = None
@@ -124,6 +131,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     published: Event | None = None
     subscribed: Subscription | None = None
     advertised: Advertisement | None = None
+    books: BookSums | None = None
+    """Of this process, and of one guarantee."""
 
     @property
     def happenings(self) -> int:

@@ -6,6 +6,7 @@ import enum
 
 import msgspec
 
+from p2psub.model.books import EMPTY_BOOKS, BookSums, SubscriptionBooks
 from p2psub.model.content import Advertisement
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, Epoch, EventId, NodeId, SubscriptionId
@@ -65,6 +66,12 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     outbox: int
     undischarged: int
     kept: tuple[EventId, ...]
+    promised_books: BookSums = EMPTY_BOOKS
+    """As an owner: of pairs that it settled since the process began."""
+    at_most_once_books: BookSums = EMPTY_BOOKS
+    """As a subscriber: of what promises nothing."""
+    subscription_books: tuple[SubscriptionBooks, ...] = ()
+    """Both, of the subscriptions that were booked last."""
     changes_digest: bytes
     active_subscriptions: tuple[SubscriptionId, ...]
     active_advertisements: tuple[Advertisement, ...]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+from p2psub.model.books import BookSums
 from p2psub.model.changes import ChangeNumber, Vector
 from p2psub.model.clock import HybridClock
 from p2psub.model.content import Advertisement, DeclarationState, Event, Guarantee, Subscription
@@ -186,6 +187,8 @@ class Step:
         outcome: Outcome | None = None,
         count: int | None = None,
         run: int | None = None,
+        age_us: int | None = None,
+        earned: int | None = None,
         guarantee: Guarantee | None = None,
         matched: int | None = None,
         copies: int | None = None,
@@ -204,6 +207,7 @@ class Step:
         published: Event | None = None,
         subscribed: Subscription | None = None,
         advertised: Advertisement | None = None,
+        books: BookSums | None = None,
     ) -> None:
         """Write a trace record, numbered without gaps; callers name the fields."""
         self._record_sequence += 1
@@ -228,6 +232,8 @@ class Step:
             outcome,
             count,
             run,
+            age_us,
+            earned,
             guarantee,
             matched,
             copies,
@@ -246,6 +252,7 @@ class Step:
             published,
             subscribed,
             advertised,
+            books,
         )
         self.effects.append(record)
 

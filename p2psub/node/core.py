@@ -335,7 +335,7 @@ class NodeCore:
         """A picture of the node."""
         cores, election, table = self._cores, self._cores.election, self._cores.arc_lease.table
         term, entry = cores.office.term, cores.cube.entry
-        owner, publisher = cores.owner.status(), cores.publisher.status()
+        owner, publisher, subscriber = cores.owner.status(), cores.publisher.status(), cores.subscriber.status()
         return NodeStatus(
             id=self._step.me.id,
             incarnation=self._step.incarnation,
@@ -356,8 +356,11 @@ class NodeCore:
             outbox=publisher.outbox,
             undischarged=owner.undischarged,
             kept=owner.kept,
+            promised_books=owner.books,
+            at_most_once_books=subscriber.books,
+            subscription_books=(*owner.subscription_books, *subscriber.subscription_books),
             changes_digest=cores.changes.digest,
-            active_subscriptions=cores.subscriber.status().subscriptions,
+            active_subscriptions=subscriber.subscriptions,
             active_advertisements=publisher.advertisements,
             advertised=tuple(cores.changes.advertised.values()),
             hears_no_member=term is not None and term.roster.hears_no_member,

@@ -18,6 +18,7 @@ from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
 from p2psub.model.bids import bid_or_none
+from p2psub.model.books import BookSums, SubscriptionBooks
 from p2psub.model.content import DeclarationState, Order, Subscription, older
 from p2psub.model.digests import digest_of_matches
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, Process
@@ -61,6 +62,7 @@ from p2psub.owner.owed_parcels import OwedParcels
 from p2psub.owner.parcel_sorter import ParcelSorter
 from p2psub.owner.payments import Payments
 from p2psub.owner.retention import places_where
+from p2psub.owner.settlements import Settlements
 from p2psub.owner.spool import Spool
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
@@ -73,6 +75,8 @@ class OwnerStatus:
     undischarged: int
     kept: tuple[EventId, ...]
     """The events that it holds, each once."""
+    books: BookSums
+    subscription_books: list[SubscriptionBooks]
 
 
 class Owner:
@@ -107,6 +111,7 @@ class Owner:
         self.inquiries = Inquiries(step, arc_lease, election, by_table, self.owed_parcels, has_in_outbox)
         self._collection = Collection(step, arc_lease, election, has_in_outbox)
         self._payments = Payments(step, config, tick_us, arc_lease, self.owed_parcels, dispatch, self._collection)
+        self._settlements = Settlements(step, self._payments)
         self._intake = Intake(step, config, arc_lease, permits, sealer, self.matchmaker, self.owed_parcels)
         self.parcels = ParcelSorter(
             step, config, arc_lease, election, permits, self.match_index, self.shards, dispatch, sampler
@@ -123,7 +128,8 @@ class Owner:
             for held in self.owed_parcels.log
             for place in places_in(held.places)
         ]
-        return OwnerStatus(self.owed_parcels.log.count, tuple(dict.fromkeys(events)))
+        kept, books = tuple(dict.fromkeys(events)), self._settlements.books
+        return OwnerStatus(self.owed_parcels.log.count, kept, books.sums(), books.by_subscription())
 
     # Subscriptions
 
@@ -171,8 +177,7 @@ class Owner:
         for held in again:
             self._note_copies(held)
         if fresh:
-            part = publish.parcel.part(fresh)
-            self._store_all(self.matchmaker.gather(part, publish.age_us, peer))
+            self._store_all(self.matchmaker.gather(publish.parcel.part(fresh), publish.age_us, peer))
 
     def on_match_response(self, peer: Contact, said: MatchResponse) -> None:
         self._store_all(self.matchmaker.on_match_response(peer, said))
@@ -334,10 +339,8 @@ class Owner:
                 continue
             cluster, _ = held.owed.get(subscription, ("", 0))
             settled = held.settle(subscription, places)
-            for event, run in held.runs(settled):
-                self._step.record(Kind.OUTCOME, event=event, run=run, subscription=subscription, outcome=said.outcome)
             if settled:
-                self._payments.settled(held.id, subscription, settled)
+                self._settlements.note(held, subscription, settled, said.outcome)
                 self._spool.settle(held, ClusterId(cluster))
         if not held.owed and self.owed_parcels.note_copies(held):
             self.owed_parcels.discharge(held)
@@ -377,6 +380,7 @@ class Owner:
         for held, id_, places in self._spool.overflow():
             self._settle_piece(held, (OutcomeOf(id_, Outcome.SPOOL_FULL, to_bitmap(places)),))
         self._flush()
+        self._settlements.books.tick()
 
 
 def _by_count(gathering: Gathering) -> dict[int, int]:

@@ -138,6 +138,11 @@ class Payments:
             stream.refuse(id_, places)
             self._touched[subscription] = stream
 
+    def had_no_room(self, subscription: SubscriptionId, at_us: int) -> bool:
+        """Whether the subscription's channel was full at that instant."""
+        stream = self._streams.get(subscription)
+        return stream is not None and stream.had_no_room(at_us)
+
     def on_acks(self, acks: Iterable[StreamAck]) -> list[Taken]:
         """Subscribers say how far they are, and for how much they have room; returns what they have taken."""
         taken: list[Taken] = []
@@ -146,9 +151,7 @@ class Payments:
             # One that has more than ever left was lied to, and may have nothing.
             if stream is not None and ack.contiguous <= stream.last_number:
                 taken += [(delivery.id, ack.subscription, delivery.places) for delivery in stream.taken(ack)]
-                if ack.serial > stream.serial:
-                    stream.serial, stream.room = ack.serial, ack.room
-                    stream.probes = 0 if ack.room else stream.probes
+                stream.take_ack(ack, self._step.now)
                 self._touched[ack.subscription] = stream
         return taken
 

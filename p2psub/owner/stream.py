@@ -10,12 +10,14 @@ from collections import deque
 from typing import Final
 
 from p2psub.model.ids import ClusterId, SubscriptionId
+from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import OwedParcelId, StreamAck
 from p2psub.model.place_sets import first_places, union_of
 from p2psub.model.transmission import Transmission
 
 _ROOM_AT_FIRST: Final = 256
 """Events that leave before the subscriber has said how many its channel takes. A guess: one parcel."""
+_NEVER_US: Final = 1 << 62
 _IN_FLIGHT_EVENTS_MAX: Final = 16_384
 _IN_FLIGHT_BYTES_MAX: Final = 4 * 1024 * 1024
 """However much room there is: an eighth of what a link's queue takes."""
@@ -49,6 +51,8 @@ class Stream:
         "_numbers",
         "cluster",
         "due_tick",
+        "full_from_us",
+        "full_until_us",
         "is_ordered",
         "last_number",
         "probes",
@@ -76,6 +80,8 @@ class Stream:
         self._in_flight_events = 0
         self._in_flight_bytes = 0
         self.room = _ROOM_AT_FIRST
+        self.full_from_us = self.full_until_us = 0
+        """When we heard that the channel had no room, and that it had some again."""
         self.serial = 0
         """Of the last acknowledgement: a later one may overtake it."""
         self.probes = 0
@@ -105,6 +111,20 @@ class Stream:
         if self._in_flight_events and self._in_flight_bytes + event_bytes * room > _IN_FLIGHT_BYTES_MAX:
             room = (_IN_FLIGHT_BYTES_MAX - self._in_flight_bytes) // event_bytes
         return max(0, room)
+
+    def take_ack(self, ack: StreamAck, now: Micros) -> None:
+        """Hear how much room there is, unless a later word on that has come before."""
+        if ack.serial > self.serial:
+            self.serial, self.room = ack.serial, ack.room
+            if ack.room:
+                self.probes = 0
+                self.full_until_us = min(self.full_until_us, now)
+            elif self.full_until_us != _NEVER_US:
+                self.full_from_us, self.full_until_us = now, _NEVER_US
+
+    def had_no_room(self, at_us: int) -> bool:
+        """Whether the channel was full then, as far as it told us last."""
+        return self.full_from_us <= at_us < self.full_until_us
 
     # In line
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from p2psub.admission.declarations import Declared
+from p2psub.model.bids import Bid
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import Micros
 from p2psub.subscriber.checked_parcel import Hashed
@@ -26,6 +27,7 @@ class HeldSubscription:
     room_min: int
     """With less room it counts as full."""
     order: PublisherOrder | None
+    bid: Bid
     held_back: list[HeldBack] = field(default_factory=list)
     """Arrived before the verdict."""
     is_pressed: bool = False

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from p2psub.admission.declarations import Declarations
 from p2psub.config import PubSubConfig
-from p2psub.model.bids import limit_us
+from p2psub.model.bids import PRICE_ONE, limit_us
+from p2psub.model.books import BookSums, SubscriptionBooks, why_expired
 from p2psub.model.content import DeclarationState, Guarantee, Order, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, Process, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, StreamAck, Verdict, Want, WindowUpdate
+from p2psub.model.messages.pubsub import Deliver, StreamAck, Verdict, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
-from p2psub.model.parcels import ParcelId
-from p2psub.model.place_sets import event_runs, first_places, from_bitmap, to_bitmap
+from p2psub.model.place_sets import event_runs, first_places, from_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.parcels.books import Books
 from p2psub.parcels.remembered import Remembered
 from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.subscriber.checked_parcel import CheckedParcel, Hashed, rows_of
+from p2psub.subscriber.delivery_answer import DeliveryAnswer
 from p2psub.subscriber.held_subscription import HeldSubscription
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
@@ -51,23 +53,9 @@ class SubscriberStatus:
 
     subscriptions: tuple[SubscriptionId, ...]
     """Those that were not ended here."""
-
-
-@dataclass(slots=True)
-class _Answer:
-    """What the sender of a delivery is told."""
-
-    peer: Contact
-    parcel: ParcelId
-    owner: Process | None
-    outcomes: list[OutcomeOf] = field(default_factory=list)
-    acks: list[StreamAck] = field(default_factory=list)
-
-    def add(self, id_: SubscriptionId, ended: dict[Outcome, int]) -> None:
-        self.outcomes += [OutcomeOf(id_, outcome, to_bitmap(some)) for outcome, some in ended.items() if some]
-
-    def as_message(self) -> Delivered:
-        return Delivered(self.parcel, tuple(self.outcomes), self.owner, tuple(self.acks))
+    books: BookSums
+    """Of what promises nothing."""
+    subscription_books: list[SubscriptionBooks]
 
 
 class Subscriber:
@@ -86,6 +74,7 @@ class Subscriber:
         self._declarations = declarations
         self._sealer = sealer
         self._sampler = sampler
+        self._books = Books(step, Guarantee.AT_MOST_ONCE)
         self._wanted: dict[SubscriptionId, HeldSubscription] = {}
         self._given: Remembered[SubscriptionId] = Remembered(config.remembered_us)
         self._windows = ReplayWindows(step)
@@ -94,7 +83,7 @@ class Subscriber:
 
     def status(self) -> SubscriberStatus:
         active = [i for i, w in self._wanted.items() if w.declared.record.state is DeclarationState.ACTIVE]
-        return SubscriberStatus(tuple(active))
+        return SubscriberStatus(tuple(active), self._books.sums(), self._books.by_subscription())
 
     # Wanting
 
@@ -106,7 +95,7 @@ class Subscriber:
         declared = self._declarations.declare(record)
         guard = PublisherOrder(self._config.remembered_us) if order is Order.PUBLISHER else None
         room_min = max(1, command.window // _ROOM_SHARE)
-        self._wanted[id_] = HeldSubscription(declared, command.number, command.window, room_min, guard)
+        self._wanted[id_] = HeldSubscription(declared, command.number, command.window, room_min, guard, command.bid)
 
     def unsubscribe(self, command: UnsubscribeCommand) -> None:
         wanted = self._wanted.get(command.subscription)
@@ -136,12 +125,12 @@ class Subscriber:
                 wanted.declared.has_lapsed = False
                 self._notify_gap(wanted.declared.record.id, 0, Reason.LAPSED)
             held_back, wanted.held_back = wanted.held_back, []
-            in_time = [one for one in held_back if not 0 < one[2] < self._step.now - one[1]]
-            if len(in_time) < len(held_back):
-                self._drop_late(wanted.declared.record.id, len(held_back) - len(in_time))
-            if in_time:
-                hashed, born_us, limits_us = zip(*in_time, strict=True)
-                self._hand_over(wanted, list(hashed), list(born_us), list(limits_us) if any(limits_us) else ())
+            for (born_us, limit, guarantee), some in groupby(held_back, lambda one: (*one[1:], one[0][0].guarantee)):
+                hashed = [one for one, _, _ in some]
+                if 0 < limit < self._step.now - born_us:
+                    self._drop_late(wanted, hashed[0][0].timeout_us, born_us, len(hashed))
+                else:
+                    self._hand_over(wanted, hashed, born_us, limit, guarantee)
             if wanted.is_pressed:
                 wanted.is_pressed = False
                 self._open_windows(wanted)
@@ -174,7 +163,7 @@ class Subscriber:
             self._take_once(peer, checked, {id_: (places, deadlines_us[id_]) for id_, places in named.items()})
             return
         is_old = deliver.age_us > self._config.too_old_us
-        answer = _Answer(peer, parcel.id, deliver.owner)
+        answer = DeliveryAnswer(peer, parcel.id, deliver.owner)
         stream = deliver.owner if self._may_number(peer, deliver.owner) else None
         for want, places in wants:
             id_ = want.subscription
@@ -194,7 +183,9 @@ class Subscriber:
         """An owner speaks for its own streams, our super-node for those of all: any other might end them."""
         return owner is not None and (peer.id == owner.contact.id or self._declarations.is_super_node(peer))
 
-    def _take_by_stream(self, answer: _Answer, owner: Process, want: Want, checked: CheckedParcel, places: int) -> None:
+    def _take_by_stream(
+        self, answer: DeliveryAnswer, owner: Process, want: Want, checked: CheckedParcel, places: int
+    ) -> None:
         """Take what a stream brings if it is its turn, and what that was waiting for it; say how far we are."""
         id_, number = want.subscription, want.number
         wanted = self._wanted[id_]
@@ -224,7 +215,7 @@ class Subscriber:
 
     def _take_number(
         self,
-        answer: _Answer,
+        answer: DeliveryAnswer,
         wanted: HeldSubscription,
         inflow: Inflow,
         number: int,
@@ -242,7 +233,7 @@ class Subscriber:
         """What came too early has its turn; its senders are answered as if it came now."""
         while (number := inflow.next_early) is not None:
             peer, checked, places, deadline_us = inflow.early.pop(number)
-            answer = _Answer(peer, checked.parcel.id, inflow.owner)
+            answer = DeliveryAnswer(peer, checked.parcel.id, inflow.owner)
             self._take_number(answer, wanted, inflow, number, checked, places, deadline_us)
             answer.acks.append(self._ack(wanted, inflow))
             self._step.send(peer, answer.as_message())
@@ -318,7 +309,7 @@ class Subscriber:
                 continue
             limit = limit_us(checked.parcel.timeout_us, deadline_us)
             if 0 < limit < self._step.now - checked.born_us:
-                self._drop_late(id_, count)
+                self._drop_late(wanted, checked.parcel.timeout_us, checked.born_us, count)
                 continue
             fitting = first_places(places, max(0, wanted.window - len(wanted.held_back)))
             if fitting:
@@ -328,32 +319,45 @@ class Subscriber:
                 wanted.gap += missing
                 self._step.record(Kind.DROP, subscription=id_, reason=Reason.CHANNEL_FULL, count=missing)
 
-    def _drop_late(self, id_: SubscriptionId, count: int) -> None:
-        self._step.record(Kind.DROP, subscription=id_, reason=Reason.EXPIRED, count=count)
+    def _drop_late(self, wanted: HeldSubscription, timeout_us: int, born_us: Micros, count: int) -> None:
+        id_, bid, age_us = wanted.declared.record.id, wanted.bid, self._step.now - born_us
+        penalty = self._books.miss(id_, bid, why_expired(timeout_us, bid.deadline_us), count)
+        self._step.record(
+            Kind.DROP, subscription=id_, reason=Reason.EXPIRED, count=count, age_us=age_us, earned=-penalty
+        )
 
     def _accept(self, wanted: HeldSubscription, checked: CheckedParcel, places: int, limit: int) -> None:
         events, born_us = checked.events_at(places), checked.born_us
         if wanted.declared.status is None:
             wanted.held_back += [(event, born_us, limit) for event in events]
         else:
-            count = len(events)
-            self._hand_over(wanted, events, [born_us] * count, [limit] * count if limit else ())
+            self._hand_over(wanted, events, born_us, limit, checked.parcel.guarantee)
 
     def _hand_over(
-        self, wanted: HeldSubscription, hashed: list[Hashed], born_us: Sequence[Micros], limits_us: Sequence[int]
+        self, wanted: HeldSubscription, hashed: list[Hashed], born_us: Micros, limit: int, guarantee: Guarantee
     ) -> None:
-        id_ = wanted.declared.record.id
+        id_, bid, count = wanted.declared.record.id, wanted.bid, len(hashed)
         self._tell_gap(wanted)
-        wanted.window -= len(hashed)
+        wanted.window -= count
         events = [event for event, _ in hashed]
         late = 0 if wanted.order is None else wanted.order.count_late(events, self._step.now)
         if late:
             self._notify_gap(id_, late, Reason.ORDER)
+        if guarantee is Guarantee.AT_MOST_ONCE:
+            self._books.hand_over(id_, bid, count)
         traced = [hashed[index] for index in self._sampler.sample(Kind.DELIVER, events)]
-        for first, count in rows_of(traced):
-            run, digest = None if count == 1 else count, b"".join([leaf for _, leaf in traced[first : first + count]])
-            self._step.record(Kind.DELIVER, event=traced[first][0].id, run=run, subscription=id_, digest=digest)
-        self._step.effects.append(Notify(id_, events, born_us, limits_us))
+        for first, length in rows_of(traced):
+            self._step.record(
+                Kind.DELIVER,
+                event=traced[first][0].id,
+                run=None if length == 1 else length,
+                subscription=id_,
+                digest=b"".join([leaf for _, leaf in traced[first : first + length]]),
+                age_us=self._step.now - born_us,
+                earned=None if bid.price == PRICE_ONE else bid.price,
+                guarantee=guarantee if guarantee is Guarantee.AT_MOST_ONCE else None,
+            )
+        self._step.effects.append(Notify(id_, events, [born_us] * count, [limit] * count if limit else ()))
 
     def _tell_gap(self, wanted: HeldSubscription) -> None:
         if wanted.gap:
@@ -384,6 +388,7 @@ class Subscriber:
         for id_ in [id_ for id_, wanted in self._wanted.items() if wanted.declared.is_over]:
             del self._wanted[id_]
         self._given.forget(self._step.now)
+        self._books.tick()
         if self._step.tick % _IDLE_TICKS == 0:
             for wanted in self._wanted.values():
                 # By then a delivery that never came has been repeated, or its owner is gone with its stream.

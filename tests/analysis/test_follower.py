@@ -43,7 +43,7 @@ def test_the_last_figures_are_those_of_an_analysis_afterwards(spark: SparkSessio
             beside.write_bytes(b"".join(segments[0].read_bytes().splitlines(keepends=True)[1:]))
             (followed / "copy").mkdir()
             shutil.copy(segments[0], followed / "copy" / segments[0].name)
-            (followed / "0123456789-1-000000000001.v4.ndjson").write_text('{"kind": "publ')
+            (followed / "0123456789-1-000000000001.v5.ndjson").write_text('{"kind": "publ')
             (followed / ".draft.ndjson").write_text("half")
         assert follower.read() is True
         published.append(follower.figures()["published"])

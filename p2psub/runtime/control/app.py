@@ -14,12 +14,12 @@ from starlette.types import ASGIApp
 from p2psub.api.pages import (
     ReadyPage,
     StreamPage,
-    SubscriptionsPage,
     advertisements_page,
     cube_page,
     queues_page,
     ring_page,
     status_page,
+    subscriptions_page,
 )
 from p2psub.api.tables import advertisements_text, cube_text, queues_text, ring_text, subscriptions_text
 from p2psub.api.values import id_to_text
@@ -96,8 +96,7 @@ class StatusPages:
         return _shown(request, queues_page(self._peer.status()), queues_text)
 
     async def subscriptions(self, request: Request) -> Response:
-        active = tuple(map(id_to_text, self._peer.status().node.active_subscriptions))
-        page = SubscriptionsPage(active=active, streams=tuple(map(_stream_page, self._streams)))
+        page = subscriptions_page(self._peer.status().node, map(_stream_page, self._streams))
         return _shown(request, page, subscriptions_text)
 
     async def advertisements(self, request: Request) -> Response:

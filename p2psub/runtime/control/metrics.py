@@ -12,6 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from p2psub.api.status import PeerStatus, Trouble
+from p2psub.model.bids import PRICE_ONE
 from p2psub.model.status import Role
 
 
@@ -38,6 +39,7 @@ class PeerMetrics(Collector):
         for (kind, reason), count in sorted(status.recorded.items()):
             recorded.add_metric([kind.value, reason], count)
         yield recorded
+        yield from _books(status)
         yield from _gauges(status)
         role = GaugeMetricFamily("p2psub_role", "1 for the role that the peer has", labels=["role"])
         for one in Role:
@@ -62,6 +64,21 @@ class PeerMetrics(Collector):
 def metric_name(name: str) -> str:
     """The name of a counter, without the `_total` that is appended on the way out."""
     return "p2psub_" + re.sub(r"[^a-zA-Z0-9_]", "_", name.removesuffix("_total"))
+
+
+def _books(status: PeerStatus) -> Iterator[Metric]:
+    """What the pairs that ended here earned and cost, in decimals."""
+    sums = status.node.promised_books.plus(status.node.at_most_once_books)
+    for name, text, value in (
+        ("on_time", "pairs of event and subscription that were handed over", sums.on_time),
+        ("earned", "prices of the pairs that were handed over", sums.earned / PRICE_ONE),
+        ("penalties", "penalties of the pairs that were not", sums.penalties / PRICE_ONE),
+    ):
+        yield CounterMetricFamily(f"p2psub_{name}", text, value=value)
+    expired = CounterMetricFamily("p2psub_expired", "pairs that were owed and not handed over", labels=["reason"])
+    for reason, pairs in sorted(sums.expired.items()):
+        expired.add_metric([reason.value], pairs)
+    yield expired
 
 
 def _gauges(status: PeerStatus) -> Iterator[Metric]:

@@ -123,7 +123,7 @@ def test_directories_without_traces_are_refused_before_spark_starts(tmp_path: Pa
 def test_results_that_exist_are_not_written_over(tmp_path: Path) -> None:
     """Nor is anything else that is in the way; said before Spark starts."""
     (tmp_path / "traces").mkdir()
-    (tmp_path / "traces" / "0123456789-1-000000000001.v4.ndjson").write_text("{}\n")
+    (tmp_path / "traces" / "0123456789-1-000000000001.v5.ndjson").write_text("{}\n")
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "report.html").touch()
     result = CliRunner().invoke(app, ["analyze", str(tmp_path / "traces"), "--out", str(tmp_path / "old")])

@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from p2psub.api.pages import ClusterPage, CubePage, QueuesPage, RingPage, StatusPage
+from p2psub.api.pages import BooksPage, ClusterPage, CubePage, QueuesPage, RingPage, StatusPage
 from p2psub.demo.controls import Controls
 from p2psub.demo.overview import Overview, wait_settled
 from p2psub.model.graycode import Prefix
@@ -53,6 +53,7 @@ def page(
         cube=CubePage(cluster=name, prefix=None, filling=False, clusters=cube),
         queues=queues,
         subscriptions=(),
+        books=BooksPage(on_time=0, expired={}, earned=0.0, penalties=0.0, earning=0.0),
         changes_digest="",
         counters={},
     )

@@ -70,11 +70,11 @@ async def test_segments_are_read_in_the_order_of_writing(tmp_path: Path) -> None
         tracer = Tracer(tmp_path / str(incarnation), incarnation, records_max=2)
         tracer.write(5)
         await tracer.writer.flush()
-    for foreign in (".0100000000-9-000000000009.v4.ndjson", "notes.ndjson", "0100000000-9-000000000009.json"):
+    for foreign in (".0100000000-9-000000000009.v5.ndjson", "notes.ndjson", "0100000000-9-000000000009.json"):
         (tmp_path / foreign).write_text("no record")
     found = [(record.incarnation, record.sequence) for record in read_segments(tmp_path)]
     assert found == [(incarnation, n) for incarnation in (9, 10) for n in range(1, 6)]
-    assert names(tmp_path / "9") == [f"0100000000-9-00000000000{n}.v4.ndjson" for n in (1, 3, 5)]
+    assert names(tmp_path / "9") == [f"0100000000-9-00000000000{n}.v5.ndjson" for n in (1, 3, 5)]
 
 
 # When
@@ -161,7 +161,7 @@ async def test_no_half_file_is_ever_seen(tmp_path: Path, monkeypatch: pytest.Mon
     tracer = Tracer(tmp_path)
     tracer.write(5)
     await tracer.writer.flush()
-    draft, whole = [".0100000000-1-000000000001.v4.ndjson"], [1, 2, 3, 4, 5]
+    draft, whole = [".0100000000-1-000000000001.v5.ndjson"], [1, 2, 3, 4, 5]
     assert seen == [
         ("open", [], []),
         ("fsync", [], draft),
@@ -184,7 +184,7 @@ def test_a_kill_loses_at_most_the_open_batch(tmp_path: Path) -> None:
         found = [record.sequence for record in read_segments(tmp_path) if record.incarnation == incarnation]
         assert found == list(range(1, len(found) + 1))
         assert len(found) >= durable
-    (tmp_path / ".0100000000-4-000000000777.v4.ndjson").touch()
+    (tmp_path / ".0100000000-4-000000000777.v5.ndjson").touch()
     before = sequences(tmp_path)
     Tracer(tmp_path, incarnation=5)
     assert not [name for name in names(tmp_path) if name.startswith(".")]
@@ -226,7 +226,7 @@ async def test_the_oldest_segments_are_discarded_and_told(tmp_path: Path) -> Non
 
     Other nodes' segments are not touched, and telling of it never makes the trace larger than it may be.
     """
-    stranger = tmp_path / "ffffffffff-1-000000000001.v4.ndjson"
+    stranger = tmp_path / "ffffffffff-1-000000000001.v5.ndjson"
     stranger.write_bytes(bytes(2 * KIB * KIB))
     old = Tracer(tmp_path)
     old.write(500, payload="x" * KIB)
@@ -253,7 +253,7 @@ async def test_the_oldest_segments_are_discarded_and_told(tmp_path: Path) -> Non
 def put_small_segments(directory: Path, count: int) -> None:
     """Segments of an earlier process, of one record and one block of the disk each."""
     for n in range(count):
-        (directory / f"0100000000-1-{n:012d}.v4.ndjson").write_text("{}\n")
+        (directory / f"0100000000-1-{n:012d}.v5.ndjson").write_text("{}\n")
 
 
 async def test_discarding_ends(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ VALUES: dict[str, Value] = {
 
 def written(directory: Path, records: list[Record]) -> list[Record]:
     """These records, written to a segment and read again."""
-    (directory / "0123456789-1-000000000001.v4.ndjson").write_bytes(encode_records(records))
+    (directory / "0123456789-1-000000000001.v5.ndjson").write_bytes(encode_records(records))
     return list(read_segments(directory))
 
 
@@ -100,7 +100,7 @@ def run_of(kind: Kind, event: EventId | None, **fields: Any) -> bytes:
 )
 def test_a_damaged_segment_is_named(tmp_path: Path, damage: bytes) -> None:
     """The error names file and line, and what to do."""
-    path = tmp_path / "0123456789-1-000000000001.v4.ndjson"
+    path = tmp_path / "0123456789-1-000000000001.v5.ndjson"
     path.write_bytes(encode_records([Record(Kind.START, NODE.id, 1, 1, Stamp(1, 0))]) + damage)
-    with pytest.raises(SegmentDamaged, match=r"0001\.v4\.ndjson, line 2: .*leave this file out"):
+    with pytest.raises(SegmentDamaged, match=r"0001\.v5\.ndjson, line 2: .*leave this file out"):
         list(read_segments(tmp_path))

@@ -16,6 +16,7 @@ from p2psub.api.items import Item, Notification
 from p2psub.api.status import LinkStatus, PeerStatus
 from p2psub.matching.faults import FilterError
 from p2psub.model.bids import NO_BID
+from p2psub.model.books import BookSums, SubscriptionBooks
 from p2psub.model.content import (
     Advertisement,
     DeclarationState,
@@ -57,6 +58,9 @@ def advertisement(number: int, topic: str, rate: float) -> Advertisement:
 
 EPOCH = Epoch(3, node_id("queen"), 2)
 
+SUBSCRIPTION = SubscriptionId(node_id("ann"), 5, 99)
+PROMISED = BookSums(3, 4_500_000, 150_000, {Reason.DEADLINE: 1, Reason.CHANNEL_FULL: 2})
+
 NODE = NodeStatus(
     id=node_id("ann"),
     incarnation=5,
@@ -78,10 +82,13 @@ NODE = NodeStatus(
     outbox=4,
     undischarged=6,
     kept=(EventId(node_id("ann"), 5, 1),),
+    promised_books=PROMISED,
+    at_most_once_books=BookSums(2, 1_000_000, 0, {Reason.DEADLINE: 1}),
+    subscription_books=(SubscriptionBooks(SUBSCRIPTION, Guarantee.EFFECTIVELY_ONCE, PROMISED),),
     changes_digest=b"\x01\x02",
     active_advertisements=(advertisement(1, "a", 2.5),),
     advertised=(advertisement(1, "a", 2.5), advertisement(2, "b", 7.0)),
-    active_subscriptions=(SubscriptionId(node_id("ann"), 5, 99),),
+    active_subscriptions=(SUBSCRIPTION,),
     queued_messages=8,
     queued_messages_max=80,
 )
