@@ -7,7 +7,7 @@ import enum
 import msgspec
 
 from p2psub.model.records import Kind
-from p2psub.model.status import NodeStatus
+from p2psub.model.status import LinkQueueStatus, NodeStatus
 
 
 class Capability(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,8 @@ class LinkStatus(msgspec.Struct, frozen=True, kw_only=True):
     up: bool
     bytes_in: int
     bytes_out: int
-    queued: int
+    queue: LinkQueueStatus | None = None
+    """None while the core has not heard of it yet."""
 
 
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):

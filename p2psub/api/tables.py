@@ -13,6 +13,7 @@ from p2psub.api.pages import (
     RingPage,
     SubscriptionsPage,
 )
+from p2psub.model.status import LinkQueueStatus
 
 Row = Sequence[object]
 
@@ -70,15 +71,32 @@ def queues_text(page: QueuesPage) -> str:
         ("queued", "queued at most", "outbox", "undischarged", "kept"),
         [(page.queued_messages, page.queued_messages_max, page.outbox, page.undischarged, page.kept)],
     )
-    return f"{facts}\n{table(('link', 'address', 'state', 'bytes in', 'bytes out', 'queued'), link_rows(page))}"
+    headings = ("link", "address", "state", "bytes in", "bytes out", "queued", "by", "committed", "us/KB")
+    links = [(*row, *_pace_cells(link.queue)) for row, link in zip(link_rows(page), page.links, strict=True)]
+    return f"{facts}\n{table(headings, links)}"
 
 
 def link_rows(page: QueuesPage) -> list[Row]:
     """The links."""
     return [
-        (link.peer, link.address, "up" if link.up else "down", link.bytes_in, link.bytes_out, link.queued)
+        (
+            link.peer,
+            link.address,
+            "up" if link.up else "down",
+            link.bytes_in,
+            link.bytes_out,
+            None if link.queue is None else link.queue.waiting,
+        )
         for link in page.links
     ]
+
+
+def _pace_cells(queue: LinkQueueStatus | None) -> Row:
+    """By which discipline it is ordered, how much is under way, and what a KB takes where that is known."""
+    if queue is None:
+        return (None, None, None)
+    us_per_kb = None if queue.us_per_kb is None else round(queue.us_per_kb)
+    return (queue.discipline, f"{queue.committed_bytes} of {queue.window_bytes}", us_per_kb)
 
 
 def subscriptions_text(page: SubscriptionsPage) -> str:

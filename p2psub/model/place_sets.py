@@ -60,6 +60,13 @@ def first_places(places: int, count: int) -> int:
     return places if places.bit_count() <= count else places_at(places_in(places)[:count])
 
 
+def part_of(places: int, size: int) -> int:
+    """The first of these places, as far as they fall into one part of the parcel, of so many places each."""
+    if size >= places.bit_length():
+        return places
+    return places & (all_places(size) << lowest(places) // size * size)
+
+
 def union_of(several: Iterable[int]) -> int:
     """The places that are in any of these sets."""
     together = 0

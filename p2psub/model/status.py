@@ -43,6 +43,21 @@ class LifeStage(enum.StrEnum):
     """Holds nothing any more: the process may end."""
 
 
+class LinkQueueStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits for one link, and how fast that is."""
+
+    discipline: str
+    waiting: int
+    waiting_bytes: int
+    committed_bytes: int
+    """On their way, as far as we know: nothing can overtake them."""
+    window_bytes: int
+    """How many may be."""
+    us_per_kb: float | None
+    deviation_us_per_kb: float | None
+    """As it was while the link was full; none: it never was."""
+
+
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One node at one instant."""
 
@@ -81,3 +96,4 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Leads a cluster that had other members lately, and hears none of them."""
     queued_messages: int
     queued_messages_max: int
+    link_queues: dict[NodeId, LinkQueueStatus] = {}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Final
 
 import msgspec
 
-from p2psub.model.ids import ClusterId
+from p2psub.model.ids import ClusterId, NodeId
 
 WAYS_TOLD_MAX: Final = 32
 """In one message."""
+
+UNCUT_BYTES: Final = 1 << 40
+"""More than any message has: it need not be cut."""
 
 _MOVED: Final = 0.1
 """Less is not worth telling."""
@@ -46,6 +50,9 @@ class Way(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 NO_WAY: Final = Way()
 """Of which nothing is known, or which takes no time."""
+
+PartBytes = Callable[[NodeId, ClusterId | None], int]
+"""How much may go in one message over a link, to its other end or on to a cluster."""
 
 WayTo = tuple[ClusterId, Way]
 """To the super-node of a cluster, and on to its subscribers."""

@@ -366,4 +366,5 @@ class NodeCore:
             hears_no_member=term is not None and term.roster.hears_no_member,
             queued_messages=cores.egress.queued,
             queued_messages_max=cores.egress.queued_max,
+            link_queues=cores.egress.status(),
         )

@@ -96,6 +96,7 @@ def assemble(
     """Make the cores of a node that has just started; `source` hears of deny lists first."""
     liveness, directory = Liveness(step, config.liveness), Directory()
     ways = Ways(step, directory)
+    egress = Egress(step, config.egress, config.tick_us, ways.beyond)
     election, cold_start = Election(step, config.cluster), ColdStart(step)
     ring = Ring(step, config.ring, liveness, election)
     lookups = Lookups(step, config.ring, ring)
@@ -118,7 +119,9 @@ def assemble(
     )
     sampler, sealer = TraceSampler(step, config.pubsub.at_most_once_trace_every), Sealer(security.notary)
     declarations = Declarations(step, config.pubsub, election)
-    publisher = Publisher(step, config.pubsub, arc_lease.owner_of, lookups, declarations, permits, sealer, sampler)
+    publisher = Publisher(
+        step, config.pubsub, arc_lease.owner_of, lookups, declarations, permits, sealer, sampler, egress.part_bytes
+    )
     owner = Owner(
         step,
         config.pubsub,
@@ -132,11 +135,12 @@ def assemble(
         sampler,
         office.find,
         lambda owner: publisher.awaits(owner, arc_lease.adopted_us),
+        egress.part_bytes,
     )
     return Cores(
         step=step,
         config=config,
-        egress=Egress(step, config.egress, config.tick_us, ways.beyond),
+        egress=egress,
         ways=ways,
         permits=permits,
         liveness=liveness,

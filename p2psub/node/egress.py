@@ -18,21 +18,24 @@ from typing import Final, cast
 from p2psub.config import EgressConfig
 from p2psub.model.effects import Connect, LinkDrained, LinkUp, Transmit
 from p2psub.model.ids import ClusterId, Contact, NodeId
-from p2psub.model.instants import Micros, Stamp
+from p2psub.model.instants import SECOND_US, Micros, Stamp
 from p2psub.model.messages import Lane, Message
 from p2psub.model.outcomes import Outcome
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
-from p2psub.model.stakes import LinkEstimate, Unsent
+from p2psub.model.stakes import BYTES_PER_KB, LinkEstimate, Unsent
+from p2psub.model.status import LinkQueueStatus
 from p2psub.model.step import Step
 from p2psub.model.transmission import Transmission
-from p2psub.model.ways import NO_WAY, Way
+from p2psub.model.ways import NO_WAY, UNCUT_BYTES, Way
 from p2psub.node.pace import Pace
 from p2psub.node.queued import Content, Queued, waiting_of
 from p2psub.queueing.link_queue import LinkQueue
 
 _CONTROL_SHARE: Final = 2
 """Control has a window of its own beside that of content: what is urgent does not wait for a link full of events."""
+PART_US: Final = SECOND_US // 4
+"""So much of a link may take one message that could be several."""
 _NOTICEABLE: Final = 0.1
 """An estimate that moved by less is not worth computing all priorities anew."""
 _UNKNOWN: Final = LinkEstimate(0.0, 0.0)
@@ -93,6 +96,22 @@ class Egress:
     @property
     def queued_bytes(self) -> int:
         return sum(link.queued_bytes for link in self._links.values())
+
+    def status(self) -> dict[NodeId, LinkQueueStatus]:
+        """What waits for each link that is up."""
+        return {peer: self._status(link) for peer, link in self._links.items() if link.is_up}
+
+    def _status(self, link: _Link) -> LinkQueueStatus:
+        pace, estimate = link.pace, link.pace.estimate
+        return LinkQueueStatus(
+            discipline=self._config.discipline,
+            waiting=link.queued,
+            waiting_bytes=link.queued_bytes,
+            committed_bytes=pace.under_way,
+            window_bytes=pace.window,
+            us_per_kb=round(estimate.mean_us_per_kb, 3) if pace.is_known else None,
+            deviation_us_per_kb=round(estimate.deviation_us_per_kb, 3) if pace.is_known else None,
+        )
 
     def flush(self) -> None:
         """Queue what the cores asked to send in this step, and transmit what the links can take."""
@@ -264,6 +283,12 @@ class Egress:
         """How long a link takes, if it was full of late."""
         link = self._links.get(peer)
         return NO_WAY if link is None else link.pace.way(self._step.now)
+
+    def part_bytes(self, peer: NodeId, cluster: ClusterId | None) -> int:
+        """How much may go in one message to a peer, or by it to a cluster: more would hold up what comes after it."""
+        beyond = NO_WAY if cluster is None else self._beyond(peer, cluster)
+        slowest = max(self.way_over(peer).mean_us_per_kb, beyond.mean_us_per_kb)
+        return PART_US * BYTES_PER_KB // slowest if slowest else UNCUT_BYTES
 
     # Time
 

@@ -15,6 +15,7 @@ from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.model.transmission import Transmission
+from p2psub.model.ways import UNCUT_BYTES, PartBytes
 from p2psub.overlay.election import Election
 from p2psub.owner.spool import Spool
 from p2psub.parcels.shipment import Places, Shipment, bids_of, delivery, want_of
@@ -35,13 +36,26 @@ class Dispatch:
     """Sends what is owed; every delivery tells its subscriptions what they missed, too."""
 
     def __init__(
-        self, step: Step, election: Election, contact_of: Callable[[NodeId], Contact | None], spool: Spool
+        self,
+        step: Step,
+        election: Election,
+        contact_of: Callable[[NodeId], Contact | None],
+        spool: Spool,
+        part_bytes: PartBytes,
     ) -> None:
         self._step = step
         self._election = election
         self._contact_of = contact_of
         self._spool = spool
+        self._part_bytes = part_bytes
         self._attempt = 0
+
+    def part_bytes(self, cluster: ClusterId, node: NodeId) -> int:
+        """How much of what is owed to a subscriber may go in one message."""
+        contact, super_node = self._contact_in(cluster, node), self._election.super_node
+        if contact is not None:
+            return self._part_bytes(contact.id, None)
+        return UNCUT_BYTES if super_node is None else self._part_bytes(super_node.id, cluster)
 
     def send(
         self, shipment: Shipment, age_us: Micros, debts: Iterable[Debt], through_super_node: bool = False

@@ -47,6 +47,7 @@ from p2psub.model.place_sets import bitmap_within, event_runs, from_bitmap, plac
 from p2psub.model.places import Table
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.model.ways import PartBytes
 from p2psub.overlay.election import Election
 from p2psub.owner.arc_lease import ArcLease
 from p2psub.owner.collection import Collection
@@ -96,13 +97,14 @@ class Owner:
         sampler: TraceSampler,
         contact_of: Callable[[NodeId], Contact | None],
         has_in_outbox: Callable[[NodeId], bool],
+        part_bytes: PartBytes,
     ) -> None:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
         self._election = election
         self._spool = Spool(step.me.id, step.incarnation, config.spool_bytes_max)
-        dispatch = Dispatch(step, election, contact_of, self._spool)
+        dispatch = Dispatch(step, election, contact_of, self._spool, part_bytes)
         self.match_index = MatchIndex(step, config, arc_lease, election, policy)
         self.shards = EmptyShards(step, config, arc_lease, election, self.match_index)
         self.matchmaker = Matchmaker(step, config, arc_lease, election, self.match_index, self.shards)

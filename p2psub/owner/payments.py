@@ -15,7 +15,7 @@ from p2psub.config import PubSubConfig
 from p2psub.model.ids import ClusterId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import OwedParcelId, StreamAck
-from p2psub.model.place_sets import first_places
+from p2psub.model.place_sets import first_places, lowest, part_of
 from p2psub.model.places import TableVersion
 from p2psub.model.step import Step
 from p2psub.owner.arc_lease import ArcLease
@@ -31,8 +31,8 @@ _BACKOFF_MAX: Final = 5
 _IDLE_TICKS: Final = 240
 """A stream that owes nothing for this long is forgotten. A guess: two minutes."""
 
-_Batch = dict[HeldParcel, list[Debt]]
-"""What leaves together: the debts of each piece that is held."""
+_Batch = dict[HeldParcel, dict[int, list[Debt]]]
+"""What leaves together: of events that are held together the debts, by which part of them goes in one message."""
 
 Taken = tuple[OwedParcelId, SubscriptionId, int]
 """Events that a subscription has taken, or that come too late for it."""
@@ -197,7 +197,8 @@ class Payments:
             fits = stream.fits(held.event_bytes)
             if not fits:
                 break
-            delivery = stream.send_head(first_places(owed, fits), held.event_bytes, self._step.tick)
+            part = part_of(owed, self._part_events(stream, held))
+            delivery = stream.send_head(first_places(part, fits), held.event_bytes, self._step.tick)
             self._last_number = max(self._last_number, delivery.number)
             self._add(batch, held, stream, delivery)
         self._look_later(stream)
@@ -242,14 +243,15 @@ class Payments:
         elif not unsafe:
             stream.settle(delivery.id, delivery.places)
 
+    def _part_events(self, stream: Stream, held: HeldParcel) -> int:
+        """As many as a slow link takes at once, so that what is worth more need not wait for all of them."""
+        return self._dispatch.part_bytes(stream.cluster, stream.subscription.node) // (held.event_bytes or 1) or 1
+
     def _add(self, batch: _Batch, held: HeldParcel, stream: Stream, delivery: Delivery) -> None:
         bid = held.bids.get(stream.subscription)
         debt = (stream.cluster, (stream.subscription, delivery.places, delivery.number, stream.settled, bid))
-        debts = batch.get(held)
-        if debts is None:
-            batch[held] = [debt]
-        else:
-            debts.append(debt)
+        part = lowest(delivery.places) // self._part_events(stream, held)
+        batch.setdefault(held, {}).setdefault(part, []).append(debt)
 
     def _ship(self, batch: _Batch, again: bool = False) -> None:
         if batch:
@@ -258,7 +260,8 @@ class Payments:
     def _send(self, batch: _Batch, again: bool, several: list[HeldPart]) -> None:
         for held, parcel in several:
             if not self.is_overdue(held):
-                self._follow(self._dispatch.send(Shipment(parcel), held.age_us(self._step.now), batch[held], again))
+                for debts in batch[held].values():
+                    self._follow(self._dispatch.send(Shipment(parcel), held.age_us(self._step.now), debts, again))
 
     def _follow(self, several: list[Followed]) -> None:
         for id_, number, transmission in several:

@@ -25,6 +25,7 @@ from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.seals import BATCH_MAX, Leaf
 from p2psub.model.step import Step
+from p2psub.model.ways import PartBytes
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.shipment import by_topic
 from p2psub.parcels.trace_sampler import TraceSampler
@@ -55,6 +56,7 @@ class Packer:
         advertisements: Advertisements,
         sealer: Sealer,
         sampler: TraceSampler,
+        part_bytes: PartBytes,
     ) -> None:
         self._step = step
         self._owner_of = owner_of
@@ -62,6 +64,7 @@ class Packer:
         self._advertisements = advertisements
         self._sealer = sealer
         self._sampler = sampler
+        self._part_bytes = part_bytes
         self._sequence = 0
         self._number = 0
         self._drafts: list[Draft] = []
@@ -145,10 +148,11 @@ class Packer:
         events = [self._event(draft) for draft in drafts]
         contents = [content_bytes(event) for event in events]
         leaves = [leaf_of(content) for content in contents]
+        bytes_max = PARCEL_BYTES_MAX if owner is None else min(PARCEL_BYTES_MAX, self._part_bytes(owner.id, None))
         ends: list[int] = []
         first = size = 0
         for index, content in enumerate(contents):
-            is_full = size >= PARCEL_BYTES_MAX or index - first == BATCH_MAX
+            is_full = size >= bytes_max or index - first == BATCH_MAX
             if is_full or events[index].timeout_us != events[first].timeout_us:
                 ends.append(index)
                 first, size = index, 0

@@ -28,6 +28,7 @@ from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.model.transmission import Transmission
+from p2psub.model.ways import PartBytes
 from p2psub.overlay.lookup import Lookups
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.shipment import by_topic, places_by_owner, places_of_indexes
@@ -100,6 +101,7 @@ class Publisher:
         permits: Permits,
         sealer: Sealer,
         sampler: TraceSampler,
+        part_bytes: PartBytes,
     ) -> None:
         self._step = step
         self._config = config
@@ -110,7 +112,7 @@ class Publisher:
         self._last_of_topic: dict[str, _Turn] = {}
         """Of the parcels in the outbox."""
         self.advertisements = Advertisements(step, declarations)
-        self._packer = Packer(step, owner_of, permits, self.advertisements, sealer, sampler)
+        self._packer = Packer(step, owner_of, permits, self.advertisements, sealer, sampler, part_bytes)
 
     def status(self) -> PublisherStatus:
         return PublisherStatus(self._outbox_events, self.advertisements.active())

@@ -235,7 +235,7 @@ class PeerHost:
                     up=True,
                     bytes_in=link.bytes_in,
                     bytes_out=link.bytes_out,
-                    queued=link.queued,
+                    queue=node.link_queues.get(link.peer.id),
                 )
                 for link in links
             ),

@@ -8,6 +8,7 @@ from p2psub.model.messages.pubsub import Delivered, OutcomeOf, Route, StreamAck
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import to_bitmap
+from p2psub.model.ways import UNCUT_BYTES
 from p2psub.overlay.election import Election
 from p2psub.owner.dispatch import Debt, Dispatch
 from p2psub.owner.spool import Spool
@@ -26,7 +27,9 @@ def routed(parcel: Parcel, debts: list[Debt]) -> list[Route]:
     step = step_at(32)
     election = Election(step, CONFIG.cluster)
     election.follow(CLUSTER, epoch(1, 1), at(1))
-    dispatch = Dispatch(step, election, lambda _: None, Spool(step.me.id, step.incarnation, 1))
+    dispatch = Dispatch(
+        step, election, lambda _: None, Spool(step.me.id, step.incarnation, 1), lambda _hop, _cluster: UNCUT_BYTES
+    )
     dispatch.send(Shipment(parcel), Micros(0), debts)
     return [message for _, message in sent_of(step, Route)]
 

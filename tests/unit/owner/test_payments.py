@@ -5,16 +5,23 @@ from __future__ import annotations
 import pytest
 
 from p2psub.model.content import Order, Subscription
+from p2psub.model.effects import LinkDrained, LinkUp
+from p2psub.model.graycode import Prefix
 from p2psub.model.ids import Process
+from p2psub.model.instants import SECOND_US
+from p2psub.model.messages.cube import WayNews
 from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, StreamAck, Want, WindowUpdate
 from p2psub.model.outcomes import Outcome
 from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import all_places, to_bitmap
+from p2psub.model.places import Entry
+from p2psub.model.ways import Way
 from p2psub.node.cores import Cores
 from tests.unit.bench import (
     CONFIG,
     at,
     bits,
+    epoch,
     event_of,
     forget,
     make_durable,
@@ -80,6 +87,50 @@ def waited(cores: Cores, most: int = 200) -> int:
         if any(isinstance(message, Deliver | Route) for _, message in cores.step.sends):
             return count
     raise AssertionError("nothing went out")
+
+
+# Slow links
+
+
+def slow_link(cores: Cores, place: int) -> None:
+    """A link that was full, and took ten KB a second: 2,500 bytes in a quarter of one."""
+    peer = at(place)
+    cores.egress.link_up(LinkUp(peer, 1_000))
+    cores.egress.link_drained(LinkDrained(peer.id, 0, busy_us=SECOND_US, busy_bytes=10_000))
+
+
+def large(first: int, count: int) -> Parcel:
+    """A parcel of events of a KB or so."""
+    return parcel_of(*(event_of(TOPIC, n, body=bytes(900)) for n in range(first, first + count)))
+
+
+def test_a_parcel_is_cut_to_a_quarter_second_of_its_link() -> None:
+    """What is worth more comes between two parts; each has a number of its own, and all that want it share it."""
+    also_here = subscription_of(on_topic(TOPIC), 5, subscriber=96)
+    cores = owner(HERE, also_here)
+    slow_link(cores, 96)
+    pay(cores, large(1, 5))
+    delivered = sent_deliveries(cores)
+    assert [[event.id.sequence for event in message.parcel.events] for message in delivered] == [[1, 2], [3, 4], [5]]
+    assert [{want.subscription for want in message.wants} for message in delivered] == [{HERE.id, also_here.id}] * 3
+    assert [[want.number for want in message.wants] for message in delivered] == [[1, 1], [2, 2], [3, 3]]
+
+
+def test_a_parcel_is_cut_for_a_slow_link_on_its_way_too() -> None:
+    """Our super-node says how long events take from there."""
+    cores = owner(THERE)
+    cores.cube.learn([Entry(THERE.cluster, Prefix("1"), 1, at(8), epoch(1, 8), 4)])
+    cores.ways.on_way_news(at(1), WayNews(((THERE.cluster, Way(mean_us_per_kb=100_000)),)))
+    pay(cores, large(1, 5))
+    routed = [message for _, message in sent(cores.step) if isinstance(message, Route)]
+    assert [len(message.parcel.events) for message in routed] == [2, 2, 1]
+
+
+def test_a_link_that_was_never_full_takes_a_parcel_whole() -> None:
+    """And so does one that takes all of it in a quarter second."""
+    cores = owner(HERE)
+    pay(cores, large(1, 5))
+    assert [len(message.parcel.events) for message in sent_deliveries(cores)] == [5]
 
 
 # Numbers

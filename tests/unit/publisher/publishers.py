@@ -16,6 +16,7 @@ from p2psub.model.messages.ring import Found, Lookup
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.rights import Rights
+from p2psub.model.ways import UNCUT_BYTES
 from p2psub.overlay.election import Election
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
@@ -54,7 +55,18 @@ class PublishingPeer:
         def owner_of(key: Key) -> Contact | None:
             return self.owners.get(key, owner)
 
-        self.core = Publisher(self.step, config, owner_of, self.lookups, declarations, permits, Sealer(None), sampler)
+        self.part_bytes = UNCUT_BYTES
+        self.core = Publisher(
+            self.step,
+            config,
+            owner_of,
+            self.lookups,
+            declarations,
+            permits,
+            Sealer(None),
+            sampler,
+            lambda _owner, _cluster: self.part_bytes,
+        )
 
     @property
     def outbox(self) -> int:

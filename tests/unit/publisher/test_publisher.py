@@ -50,6 +50,16 @@ def test_acknowledgement_names_its_owner_and_a_refusal_is_none() -> None:
     assert (drop.event, drop.peer, drop.reason) == (event(2).id, OWNER.id, "not_authorized")
 
 
+def test_a_parcel_is_cut_to_what_the_link_to_its_owner_takes_at_once() -> None:
+    """A slow link is not held up by a burst: what is published next, and worth more, comes between."""
+    publisher = PublishingPeer(owner=OWNER)
+    publisher.part_bytes = 2_500
+    publisher.core.publish(PublishCommand(1, [Draft(TOPIC, body=bytes(1_000)) for _ in range(7)]))
+    publisher.core.flush()
+    sizes = [len(message.parcel.events) for _, message in sent_of(publisher.step, Publish)]
+    assert sizes == [3, 3, 1]
+
+
 def test_event_goes_to_the_owner_that_the_ring_names() -> None:
     """Hyper 3.1.2: look up, then send."""
     publisher = PublishingPeer()

@@ -34,7 +34,7 @@ from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVer
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
-from p2psub.model.status import LifeStage, NodeStatus, Role
+from p2psub.model.status import LifeStage, LinkQueueStatus, NodeStatus, Role
 
 TOKEN = "a-token-for-tests"
 
@@ -60,6 +60,16 @@ EPOCH = Epoch(3, node_id("queen"), 2)
 
 SUBSCRIPTION = SubscriptionId(node_id("ann"), 5, 99)
 PROMISED = BookSums(3, 4_500_000, 150_000, {Reason.DEADLINE: 1, Reason.CHANNEL_FULL: 2})
+
+BOBS = LinkQueueStatus(
+    discipline="mtep",
+    waiting=1,
+    waiting_bytes=20_256,
+    committed_bytes=1_500,
+    window_bytes=1_600,
+    us_per_kb=62_500.0,
+    deviation_us_per_kb=1_000.0,
+)
 
 NODE = NodeStatus(
     id=node_id("ann"),
@@ -103,8 +113,8 @@ STATUS = PeerStatus(
     uptime_s=12.5,
     node=NODE,
     links=(
-        LinkStatus(peer=node_id("bob").hex(), address="bob.test:7400", up=True, bytes_in=10, bytes_out=20, queued=1),
-        LinkStatus(peer=node_id("eve").hex(), address="eve.test:7400", up=False, bytes_in=1, bytes_out=2, queued=0),
+        LinkStatus(peer=node_id("bob").hex(), address="bob.test:7400", up=True, bytes_in=10, bytes_out=20, queue=BOBS),
+        LinkStatus(peer=node_id("eve").hex(), address="eve.test:7400", up=False, bytes_in=1, bytes_out=2),
     ),
     certificate_days_left=6.5,
     rank=1,
