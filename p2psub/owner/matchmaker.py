@@ -58,6 +58,23 @@ class Gathering:
         """The changes that every index asked is known to hold."""
         return lowest_common(self.claims)
 
+    def places_by_matches(self) -> dict[int, int]:
+        """By the number of subscriptions that want an event, the places of such events.
+
+        All places are counted at once: the counters stand upright, a plane of bits for each power of two.
+        """
+        planes: list[int] = []
+        for _, carry in self.matches.values():
+            for power, plane in enumerate(planes):
+                planes[power], carry = plane ^ carry, plane & carry  # noqa: PLW2901, as in a ripple-carry adder
+            if carry:
+                planes.append(carry)
+        by_count = {0: self.parcel.places}
+        for power, plane in enumerate(planes):
+            split = {count + (1 << power): places & plane for count, places in by_count.items() if places & plane}
+            by_count = {count: places & ~plane for count, places in by_count.items() if places & ~plane} | split
+        return by_count
+
     def add(self, owed: Obligation, places: int) -> None:
         subscription = owed.subscription
         known = self.matches.get(subscription)

@@ -192,7 +192,7 @@ class Owner:
     def _store(self, gathering: Gathering) -> None:
         parcel, vector = gathering.parcel, gathering.vector()
         age = older(gathering.age_us, self._step.now - gathering.started_us)
-        by_count = _by_count(gathering)
+        by_count = gathering.places_by_matches()
         for count, places in by_count.items():
             for event, run in event_runs(parcel.first, places):
                 self._step.record(Kind.MATCH, event=event, run=run, matched=count, guarantee=parcel.guarantee)
@@ -383,21 +383,3 @@ class Owner:
             self._settle_piece(held, (OutcomeOf(id_, Outcome.SPOOL_FULL, to_bitmap(places)),))
         self._flush()
         self._settlements.books.tick()
-
-
-def _by_count(gathering: Gathering) -> dict[int, int]:
-    """By the number of subscriptions that want an event, the places of such events.
-
-    All places are counted at once: the counters stand upright, a plane of bits for each power of two.
-    """
-    planes: list[int] = []
-    for _, carry in gathering.matches.values():
-        for power, plane in enumerate(planes):
-            planes[power], carry = plane ^ carry, plane & carry  # noqa: PLW2901, as in a ripple-carry adder
-        if carry:
-            planes.append(carry)
-    by_count = {0: gathering.parcel.places}
-    for power, plane in enumerate(planes):
-        split = {count + (1 << power): places & plane for count, places in by_count.items() if places & plane}
-        by_count = {count: places & ~plane for count, places in by_count.items() if places & ~plane} | split
-    return by_count
