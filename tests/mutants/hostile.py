@@ -185,6 +185,14 @@ KEYS_MOVE_IN_ORDER = replace(
 )
 """Arcs move while everything is wanted in order. No ring is cut, so that no gap excuses what comes late."""
 
+OWNERS_DIE_IN_ORDER = replace(
+    KEYS_MOVE_IN_ORDER,
+    seconds=95.0,
+    faults=("crash", "wipe", "loss", "reorder", "disk"),
+    load=replace(KEYS_MOVE_IN_ORDER.load, slow_share=0.0),
+)
+"""Owners die while a request for a copy is lost and the next one arrives, and everything is wanted in order."""
+
 SMALL_RINGS = Scenario(
     clusters=2,
     members=3,

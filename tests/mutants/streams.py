@@ -23,6 +23,7 @@ from p2psub.subscriber.subscriber import Subscriber
 from tests.mutants.hostile import (
     KEYS_MOVE_IN_ORDER,
     LIGHTS_OUT,
+    OWNERS_DIE_IN_ORDER,
     OWNERS_RESTART,
     PARCELS_ARE_LOST,
     RINGS_PART_IN_ORDER,
@@ -74,6 +75,12 @@ def pays_before_all_is_given_back(patch: pytest.MonkeyPatch) -> None:
         return self.is_over
 
     patch.setattr(Collection, "begin", begin)
+
+
+@mutant("S6", on=OWNERS_DIE_IN_ORDER, first=23)
+def pays_before_outboxes_are_heard(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a new owner waits for what members published before its table, too. Here for what they hold alone."""
+    patch.setattr(Publisher, "awaits", lambda self, owner, published_us: False)
 
 
 @mutant("S6", on=PARCELS_ARE_LOST)
