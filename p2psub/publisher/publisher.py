@@ -17,7 +17,7 @@ from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Advertisement, Guarantee, older
 from p2psub.model.effects import PublishCommand, PublishReply
-from p2psub.model.ids import Contact, EventId, Key, NodeId, Place
+from p2psub.model.ids import Contact, EventId, Key, NodeId, Place, key_of_topic
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledge, NotOwner, ParcelToOwner, Predecessor, Publish
 from p2psub.model.messages.ring import Found
@@ -119,12 +119,15 @@ class Publisher:
 
     def awaits(self, owner: NodeId, published_us: Micros) -> bool:
         """Whether an event of then or before, of which our table names this owner, is not acknowledged yet."""
-        for waiting in self._outbox.values():
+        # By topics, of which there are fewer than events: this is asked at every tick while the outbox may be full.
+        named = [(topic, self._owner_of(key_of_topic(topic))) for topic in self._last_of_topic]
+        topics = {topic for topic, contact in named if contact is not None and contact.id == owner}
+        for waiting in self._outbox.values() if topics else ():
             if waiting.born_us > published_us:
                 break
-            _, places = places_by_owner(waiting.parcel, self._owner_of).get(owner, (b"", 0))
-            if places & waiting.places:
-                return True
+            for topic, turn in waiting.turns.items():
+                if turn.places & waiting.places and topic in topics:
+                    return True
         return False
 
     def publish(self, command: PublishCommand) -> None:

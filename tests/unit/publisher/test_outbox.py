@@ -235,3 +235,22 @@ def test_publish_that_waits_for_its_link_is_not_repeated() -> None:
     waiting.lose(publisher.step.tick)
     tick(publisher.step, publisher.core.tick)
     assert len(publisher.looked_up()) == 1
+
+
+def test_outbox_tells_whether_an_owner_has_all_that_was_published_for_it_by_then() -> None:
+    """By what our table says now: a parcel that went to one owner may have events for another by the next table."""
+    publisher = PublishingPeer(owners={NEAR: OWNER, FAR: OWNER})
+    publisher.publish_on(NEAR, FAR)
+    then = publisher.step.now
+    tick(publisher.step, publisher.core.tick)
+    publisher.publish_on(NEAR, number=3)
+    publisher.owners = {key_of_topic(topic): owner for topic, owner in BOTH.items()}
+    assert publisher.core.awaits(OWNER.id, then)
+    assert publisher.core.awaits(NEW_OWNER.id, then)
+    assert not publisher.core.awaits(node_at(1), then)
+    acknowledge(publisher, 0)
+    assert not publisher.core.awaits(OWNER.id, then)
+    assert publisher.core.awaits(OWNER.id, publisher.step.now), "what came later"
+    assert publisher.core.awaits(NEW_OWNER.id, then), "the rest of the parcel"
+    acknowledge(publisher, 1)
+    assert not publisher.core.awaits(NEW_OWNER.id, publisher.step.now)
