@@ -335,7 +335,8 @@ class NodeCore:
         """A picture of the node."""
         cores, election, table = self._cores, self._cores.election, self._cores.arc_lease.table
         term, entry = cores.office.term, cores.cube.entry
-        owner, publisher, subscriber = cores.owner.status(), cores.publisher.status(), cores.subscriber.status()
+        owner, publisher = cores.owner.status(), cores.publisher.status()
+        promised, at_most_once = cores.owner.settlements.books, cores.subscriber.books
         return NodeStatus(
             id=self._step.me.id,
             incarnation=self._step.incarnation,
@@ -356,11 +357,11 @@ class NodeCore:
             outbox=publisher.outbox,
             undischarged=owner.undischarged,
             kept=owner.kept,
-            promised_books=owner.books,
-            at_most_once_books=subscriber.books,
-            subscription_books=(*owner.subscription_books, *subscriber.subscription_books),
+            promised_books=promised.sums(),
+            at_most_once_books=at_most_once.sums(),
+            subscription_books=(*promised.by_subscription(), *at_most_once.by_subscription()),
             changes_digest=cores.changes.digest,
-            active_subscriptions=subscriber.subscriptions,
+            active_subscriptions=cores.subscriber.status().subscriptions,
             active_advertisements=publisher.advertisements,
             advertised=tuple(cores.changes.advertised.values()),
             hears_no_member=term is not None and term.roster.hears_no_member,

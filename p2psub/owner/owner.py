@@ -18,7 +18,6 @@ from p2psub.admission.policy import Policy
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
 from p2psub.model.bids import bid_or_none
-from p2psub.model.books import BookSums, SubscriptionBooks
 from p2psub.model.content import DeclarationState, Order, Subscription, older
 from p2psub.model.digests import digest_of_matches
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, Process
@@ -76,8 +75,6 @@ class OwnerStatus:
     undischarged: int
     kept: tuple[EventId, ...]
     """The events that it holds, each once."""
-    books: BookSums
-    subscription_books: list[SubscriptionBooks]
 
 
 class Owner:
@@ -113,7 +110,7 @@ class Owner:
         self.inquiries = Inquiries(step, arc_lease, election, by_table, self.owed_parcels, has_in_outbox)
         self._collection = Collection(step, arc_lease, election, has_in_outbox)
         self._payments = Payments(step, config, tick_us, arc_lease, self.owed_parcels, dispatch, self._collection)
-        self._settlements = Settlements(step, self._payments)
+        self.settlements = Settlements(step, self._payments)
         self._intake = Intake(step, config, arc_lease, permits, sealer, self.matchmaker, self.owed_parcels)
         self.parcels = ParcelSorter(
             step, config, arc_lease, election, permits, self.match_index, self.shards, dispatch, sampler
@@ -130,8 +127,7 @@ class Owner:
             for held in self.owed_parcels.log
             for place in places_in(held.places)
         ]
-        kept, books = tuple(dict.fromkeys(events)), self._settlements.books
-        return OwnerStatus(self.owed_parcels.log.count, kept, books.sums(), books.by_subscription())
+        return OwnerStatus(self.owed_parcels.log.count, tuple(dict.fromkeys(events)))
 
     # Subscriptions
 
@@ -342,7 +338,7 @@ class Owner:
             cluster, _ = held.owed.get(subscription, ("", 0))
             settled = held.settle(subscription, places)
             if settled:
-                self._settlements.note(held, subscription, settled, said.outcome)
+                self.settlements.note(held, subscription, settled, said.outcome)
                 self._spool.settle(held, ClusterId(cluster))
         if not held.owed and self.owed_parcels.note_copies(held):
             self.owed_parcels.discharge(held)
@@ -382,4 +378,4 @@ class Owner:
         for held, id_, places in self._spool.overflow():
             self._settle_piece(held, (OutcomeOf(id_, Outcome.SPOOL_FULL, to_bitmap(places)),))
         self._flush()
-        self._settlements.books.tick()
+        self.settlements.books.tick()

@@ -56,10 +56,12 @@ class Books:
 
     def hand_over(self, id_: SubscriptionId, bid: Bid, pairs: int) -> None:
         """So many events were handed over in time."""
-        earned = pairs * bid.price
-        for account in (self._all, self._account(id_)):
-            account.on_time += pairs
-            account.earned += earned
+        # Straight on: this is done for every delivery.
+        earned, every, account = pairs * bid.price, self._all, self._account(id_)
+        every.on_time += pairs
+        every.earned += earned
+        account.on_time += pairs
+        account.earned += earned
 
     def miss(self, id_: SubscriptionId, bid: Bid, reason: Reason, pairs: int) -> int:
         """So many events were owed and end without having been handed over; returns what each of them costs.

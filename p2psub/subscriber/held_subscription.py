@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from p2psub.admission.declarations import Declared
 from p2psub.model.bids import Bid
-from p2psub.model.ids import NodeId
+from p2psub.model.content import Event
+from p2psub.model.effects import Notify
+from p2psub.model.ids import NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.subscriber.checked_parcel import Hashed
 from p2psub.subscriber.inflow import Inflow
@@ -14,6 +18,32 @@ from p2psub.subscriber.publisher_order import PublisherOrder
 
 HeldBack = tuple[Hashed, Micros, int]
 """An event, when it was published, by our clock, and up to which age it may be handed over."""
+
+
+@dataclass(slots=True)
+class Arrived:
+    """Events of one guarantee that were published together, as far as their age tells."""
+
+    hashed: list[Hashed]
+    born_us: Micros
+    limit_us: int
+
+
+def arrivals(held_back: Iterable[HeldBack]) -> Iterator[Arrived]:
+    """What was held back, in its order, with as many events together as have all of that in common."""
+    for (born_us, limit_us, _), some in groupby(held_back, lambda one: (one[1], one[2], one[0][0].guarantee)):
+        yield Arrived([hashed for hashed, _, _ in some], born_us, limit_us)
+
+
+def notification(id_: SubscriptionId, events: list[Event], several: list[Arrived]) -> Notify:
+    """What the application is told of all of them; of limits nothing where there are none."""
+    first, *others = several
+    born_us = [first.born_us] * len(first.hashed)
+    limits_us = [first.limit_us] * len(first.hashed)
+    for one in others:
+        born_us += [one.born_us] * len(one.hashed)
+        limits_us += [one.limit_us] * len(one.hashed)
+    return Notify(id_, events, born_us, limits_us if any(limits_us) else ())
 
 
 @dataclass(slots=True)

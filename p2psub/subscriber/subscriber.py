@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Final
 
 from p2psub.admission.declarations import Declarations
 from p2psub.config import PubSubConfig
 from p2psub.model.bids import PRICE_ONE, limit_us
-from p2psub.model.books import BookSums, SubscriptionBooks, why_expired
-from p2psub.model.content import DeclarationState, Guarantee, Order, Subscription
+from p2psub.model.books import why_expired
+from p2psub.model.content import DeclarationState, Event, Guarantee, Order, Subscription
 from p2psub.model.digests import content_hash
-from p2psub.model.effects import ConsumedCommand, Notify, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
+from p2psub.model.effects import ConsumedCommand, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deliver, StreamAck, Verdict, Want, WindowUpdate
@@ -26,9 +25,9 @@ from p2psub.parcels.remembered import Remembered
 from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
-from p2psub.subscriber.checked_parcel import CheckedParcel, Hashed, rows_of
+from p2psub.subscriber.checked_parcel import CheckedParcel, rows_of
 from p2psub.subscriber.delivery_answer import DeliveryAnswer
-from p2psub.subscriber.held_subscription import HeldSubscription
+from p2psub.subscriber.held_subscription import Arrived, HeldSubscription, arrivals, notification
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
 
@@ -53,9 +52,6 @@ class SubscriberStatus:
 
     subscriptions: tuple[SubscriptionId, ...]
     """Those that were not ended here."""
-    books: BookSums
-    """Of what promises nothing."""
-    subscription_books: list[SubscriptionBooks]
 
 
 class Subscriber:
@@ -74,7 +70,7 @@ class Subscriber:
         self._declarations = declarations
         self._sealer = sealer
         self._sampler = sampler
-        self._books = Books(step, Guarantee.AT_MOST_ONCE)
+        self.books = Books(step, Guarantee.AT_MOST_ONCE)
         self._wanted: dict[SubscriptionId, HeldSubscription] = {}
         self._given: Remembered[SubscriptionId] = Remembered(config.remembered_us)
         self._windows = ReplayWindows(step)
@@ -83,7 +79,7 @@ class Subscriber:
 
     def status(self) -> SubscriberStatus:
         active = [i for i, w in self._wanted.items() if w.declared.record.state is DeclarationState.ACTIVE]
-        return SubscriberStatus(tuple(active), self._books.sums(), self._books.by_subscription())
+        return SubscriberStatus(tuple(active))
 
     # Wanting
 
@@ -125,12 +121,14 @@ class Subscriber:
                 wanted.declared.has_lapsed = False
                 self._notify_gap(wanted.declared.record.id, 0, Reason.LAPSED)
             held_back, wanted.held_back = wanted.held_back, []
-            for (born_us, limit, guarantee), some in groupby(held_back, lambda one: (*one[1:], one[0][0].guarantee)):
-                hashed = [one for one, _, _ in some]
-                if 0 < limit < self._step.now - born_us:
-                    self._drop_late(wanted, hashed[0][0].timeout_us, born_us, len(hashed))
+            in_time: list[Arrived] = []
+            for one in arrivals(held_back):
+                if 0 < one.limit_us < self._step.now - one.born_us:
+                    self._drop_late(wanted, one.hashed[0][0].timeout_us, one.born_us, len(one.hashed))
                 else:
-                    self._hand_over(wanted, hashed, born_us, limit, guarantee)
+                    in_time.append(one)
+            if in_time:
+                self._hand_over(wanted, in_time)
             if wanted.is_pressed:
                 wanted.is_pressed = False
                 self._open_windows(wanted)
@@ -321,7 +319,7 @@ class Subscriber:
 
     def _drop_late(self, wanted: HeldSubscription, timeout_us: int, born_us: Micros, count: int) -> None:
         id_, bid, age_us = wanted.declared.record.id, wanted.bid, self._step.now - born_us
-        penalty = self._books.miss(id_, bid, why_expired(timeout_us, bid.deadline_us), count)
+        penalty = self.books.miss(id_, bid, why_expired(timeout_us, bid.deadline_us), count)
         self._step.record(
             Kind.DROP, subscription=id_, reason=Reason.EXPIRED, count=count, age_us=age_us, earned=-penalty
         )
@@ -331,33 +329,38 @@ class Subscriber:
         if wanted.declared.status is None:
             wanted.held_back += [(event, born_us, limit) for event in events]
         else:
-            self._hand_over(wanted, events, born_us, limit, checked.parcel.guarantee)
+            self._hand_over(wanted, [Arrived(events, born_us, limit)])
 
-    def _hand_over(
-        self, wanted: HeldSubscription, hashed: list[Hashed], born_us: Micros, limit: int, guarantee: Guarantee
-    ) -> None:
-        id_, bid, count = wanted.declared.record.id, wanted.bid, len(hashed)
+    def _hand_over(self, wanted: HeldSubscription, several: list[Arrived]) -> None:
+        id_ = wanted.declared.record.id
         self._tell_gap(wanted)
-        wanted.window -= count
-        events = [event for event, _ in hashed]
+        events = [event for one in several for event, _ in one.hashed]
+        wanted.window -= len(events)
         late = 0 if wanted.order is None else wanted.order.count_late(events, self._step.now)
         if late:
             self._notify_gap(id_, late, Reason.ORDER)
-        if guarantee is Guarantee.AT_MOST_ONCE:
-            self._books.hand_over(id_, bid, count)
-        traced = [hashed[index] for index in self._sampler.sample(Kind.DELIVER, events)]
-        for first, length in rows_of(traced):
+        for one in several:
+            self._record_delivery(wanted, one, events if len(several) == 1 else [event for event, _ in one.hashed])
+        self._step.effects.append(notification(id_, events, several))
+
+    def _record_delivery(self, wanted: HeldSubscription, one: Arrived, events: list[Event]) -> None:
+        """What promises nothing is booked here, all else by its owner."""
+        id_, bid = wanted.declared.record.id, wanted.bid
+        is_promised = events[0].guarantee is Guarantee.EFFECTIVELY_ONCE
+        if not is_promised:
+            self.books.hand_over(id_, bid, len(events))
+        traced = [one.hashed[index] for index in self._sampler.sample(Kind.DELIVER, events)]
+        for first, count in rows_of(traced):
             self._step.record(
                 Kind.DELIVER,
                 event=traced[first][0].id,
-                run=None if length == 1 else length,
+                run=None if count == 1 else count,
                 subscription=id_,
-                digest=b"".join([leaf for _, leaf in traced[first : first + length]]),
-                age_us=self._step.now - born_us,
+                digest=b"".join([leaf for _, leaf in traced[first : first + count]]),
+                age_us=self._step.now - one.born_us,
                 earned=None if bid.price == PRICE_ONE else bid.price,
-                guarantee=guarantee if guarantee is Guarantee.AT_MOST_ONCE else None,
+                guarantee=None if is_promised else Guarantee.AT_MOST_ONCE,
             )
-        self._step.effects.append(Notify(id_, events, [born_us] * count, [limit] * count if limit else ()))
 
     def _tell_gap(self, wanted: HeldSubscription) -> None:
         if wanted.gap:
@@ -388,7 +391,7 @@ class Subscriber:
         for id_ in [id_ for id_, wanted in self._wanted.items() if wanted.declared.is_over]:
             del self._wanted[id_]
         self._given.forget(self._step.now)
-        self._books.tick()
+        self.books.tick()
         if self._step.tick % _IDLE_TICKS == 0:
             for wanted in self._wanted.values():
                 # By then a delivery that never came has been repeated, or its owner is gone with its stream.

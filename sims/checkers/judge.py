@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from p2psub.model.records import Kind
 from sims.checkers import (
+    books,
     bounds,
     broadcasts,
     conservation,
@@ -56,6 +57,8 @@ class Judgement:
     """Pairs that ended so without having been handed over."""
     late: int
     """Hand-overs after deadline or timeout."""
+    earnings: books.Earnings
+    """What the promised pairs earned and cost."""
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -89,6 +92,7 @@ def judge(evidence: Evidence) -> Judgement:
         order_gaps=order.order_gaps(evidence),
         expired=lateness.expired_pairs(owed),
         late=sum(1 for _ in lateness.check_nothing_is_late(evidence)),
+        earnings=books.earnings_of(evidence),
     )
 
 
@@ -114,6 +118,7 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from order.check_order(evidence)
     yield from lateness.check_expired_is_true(evidence)
     yield from lateness.check_nothing_is_late(evidence)
+    yield from books.check_books(evidence)
     yield from full_disks.check_full_disks(evidence)
     yield from full_disks.check_refusals(evidence)
     yield from copies.check_stated_copies(evidence)

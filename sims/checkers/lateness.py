@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from p2psub.model.bids import NO_BID, Bid
 from p2psub.model.content import Event, Subscription
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.outcomes import Outcome
@@ -26,7 +27,7 @@ def _drifted_us(evidence: Evidence, at_us: int) -> int:
     return 2 * at_us * DRIFT_PPM_MAX // 1_000_000 if "drift" in evidence.fault_kinds else 0
 
 
-class _Pairs:
+class BidPairs:
     """When events were published, and how old they may be for whom."""
 
     def __init__(self, evidence: Evidence) -> None:
@@ -44,10 +45,20 @@ class _Pairs:
         if published is None or asked is None:
             return None
         at_us, event = published
-        # What is replayed has no deadline, and only what is retained is replayed.
-        may_be_replayed = asked.replay and event.retain_us > 0
         limit_us = _earlier(event.timeout_us, asked.bid.deadline_us)
-        return at_us, limit_us, event.timeout_us if may_be_replayed else limit_us
+        # What is replayed has no deadline.
+        return at_us, limit_us, event.timeout_us if self.may_be_replayed(record) else limit_us
+
+    def may_be_replayed(self, record: Record) -> bool:
+        """Only what is retained is replayed, and only to those who ask for it."""
+        published = None if record.event is None else self._published.get(record.event)
+        asked = None if record.subscription is None else self._asked.get(record.subscription)
+        return published is not None and asked is not None and asked.replay and published[1].retain_us > 0
+
+    def bid_of(self, record: Record) -> Bid:
+        """What the subscription of a record bids."""
+        asked = None if record.subscription is None else self._asked.get(record.subscription)
+        return NO_BID if asked is None else asked.bid
 
 
 def _earlier(one_us: int, other_us: int) -> int:
@@ -57,7 +68,7 @@ def _earlier(one_us: int, other_us: int) -> int:
 
 def check_expired_is_true(evidence: Evidence) -> Iterator[Finding]:
     """S18: a pair expires by the subscription's deadline or the event's timeout alone, and not before its time."""
-    pairs = _Pairs(evidence)
+    pairs = BidPairs(evidence)
     for at_us, record in evidence.of(Kind.OUTCOME):
         pair = pairs.of(record) if record.outcome is Outcome.EXPIRED else None
         if pair is None:
@@ -73,7 +84,7 @@ def check_expired_is_true(evidence: Evidence) -> Iterator[Finding]:
 
 def check_nothing_is_late(evidence: Evidence) -> Iterator[Finding]:
     """S18: an event is handed over before deadline and timeout have passed. A process that stood still cannot know."""
-    pairs = _Pairs(evidence)
+    pairs = BidPairs(evidence)
     for at_us, record in evidence.of(Kind.DELIVER):
         pair = pairs.of(record)
         if pair is None:

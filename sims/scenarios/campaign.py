@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from p2psub.model.bids import PRICE_ONE
 from sims.checkers.evidence import shown
 from sims.scenarios.run import SeedReport, run
 from sims.scenarios.scenario import Scenario
@@ -99,6 +100,10 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
         "order_gaps": sum(judgement.order_gaps for judgement in judged),
         "expired": sum(judgement.expired for judgement in judged),
         "late": sum(judgement.late for judgement in judged),
+        "hopeless": sum(judgement.earnings.hopeless for judgement in judged),
+        "on_time": sum(judgement.earnings.on_time for judgement in judged),
+        "earned": sum(judgement.earnings.earned for judgement in judged) / PRICE_ONE,
+        "penalties": sum(judgement.earnings.penalties for judgement in judged) / PRICE_ONE,
         "content_copies": _share(sum(c.transmitted for c in carried), sum(c.needed for c in carried)),
         "discharged_share": _share(sum(j.discharged for j in judged), sum(j.owed_events for j in judged)),
         "heartbeat_gap_ms_max": max((c.beat_gap_us_max for c in carried), default=0) // 1000,

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from tests.mutants import applications, cube, departures, lateness, owed_parcels, queues, restart, ring, streams, tables
+from tests.mutants import (
+    applications,
+    books,
+    cube,
+    departures,
+    lateness,
+    owed_parcels,
+    queues,
+    restart,
+    ring,
+    streams,
+    tables,
+)
 from tests.mutants.mutant import MUTANTS, Mutant
 
-MODULES = (applications, cube, departures, lateness, owed_parcels, queues, restart, ring, streams, tables)
+MODULES = (applications, books, cube, departures, lateness, owed_parcels, queues, restart, ring, streams, tables)
 EVERYONE: tuple[Mutant, ...] = tuple(MUTANTS)

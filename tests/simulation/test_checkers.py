@@ -76,7 +76,7 @@ def test_recorded_outcome_is_no_loss_but_unreachable_is() -> None:
 def test_what_was_handed_over_may_be_given_up_by_a_holder_that_returns_late() -> None:
     """S1: it does not know that others have paid, and the subscriber has it."""
     trail = sound_trail()
-    trail.add(21 * H, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, outcome=Outcome.UNREACHABLE)
+    trail.add(21 * H, Kind.OUTCOME, 1, event=EVENT.id, subscription=SUBSCRIPTION.id, outcome=Outcome.UNREACHABLE)
     assert found(evidence_of(trail)) == set()
 
 

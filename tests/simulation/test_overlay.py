@@ -78,13 +78,15 @@ def test_clock_offsets_change_no_delivery() -> None:
 
 
 def test_clock_offsets_change_no_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S14 with deadlines: the same pairs expire at the same time, though wall clocks are off by up to an hour."""
+    """S14 with deadlines: the same pairs expire at the same time and earn the same, though clocks are an hour off."""
     monkeypatch.setattr(world, "SKEW_US_MAX", 3600 * SECOND_US)
     load = replace(SMALL.load, priced_share=1.0, timed_share=0.3, limit_ms_min=20, limit_ms_max=5_000)
     priced = replace(SMALL, faults=("crash", "loss"), load=load)
     one, other = (run(priced, 2, clock_seed=clock_seed, keep_entries=True) for clock_seed in (1, 2))
     assert one.judgement.expired > 0
     assert expiries(one) == expiries(other)
+    assert one.judgement.earnings == other.judgement.earnings
+    assert one.judgement.earnings.penalties > 0
     assert deliveries(one) == deliveries(other)
     assert (one.findings, one.digest != other.digest) == ([], True)
 

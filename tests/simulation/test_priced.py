@@ -19,3 +19,4 @@ def test_bids_break_no_promise(seed: int) -> None:
     report = run(read_scenario(PRICED), seed, codec_share=50)
     assert [f"{finding.invariant}: {finding.text}" for finding in report.findings] == []
     assert (report.judgement.expired > 100, report.judgement.late) == (True, 0)
+    assert (report.judgement.earnings.earned > 0, report.judgement.earnings.penalties > 0) == (True, True)

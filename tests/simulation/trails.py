@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from p2psub.config import NodeConfig
+from p2psub.model.bids import PRICE_ONE
+from p2psub.model.books import EMPTY_BOOKS, BookSums
 from p2psub.model.changes import ChangeNumber, LogId
 from p2psub.model.content import TOPIC, DeclarationState, Event, Filter, Operator, Predicate, Subscription
 from p2psub.model.digests import content_hash
@@ -127,9 +131,22 @@ def contact(n: int) -> Contact:
     return Contact(node(n), f"n{n}")
 
 
+def _booked(trail: Trail, said: NodeStatus) -> NodeStatus:
+    """A status whose books are right, where nothing is bid."""
+    books = EMPTY_BOOKS
+    for _, record in trail.entries:
+        if record.kind is Kind.OUTCOME and (record.node, record.incarnation) == (said.id, said.incarnation):
+            pairs = record.run or 1
+            if record.outcome is Outcome.DELIVERED:
+                books = books.plus(BookSums(pairs, pairs * PRICE_ONE, 0, {}))
+            elif record.outcome not in (Outcome.UNSUBSCRIBED, Outcome.ENDED):
+                books = books.plus(BookSums(0, 0, 0, {record.reason or Reason.DEADLINE: pairs}))
+    return msgspec.structs.replace(said, promised_books=books)
+
+
 def evidence_of(trail: Trail, statuses: list[NodeStatus] | None = None, count: int = 5) -> Evidence:
     """A whole run around these records: three crashes, a long cut, all in order again at the end."""
-    said = sound_statuses(count) if statuses is None else statuses
+    said = [_booked(trail, one) for one in (sound_statuses(count) if statuses is None else statuses)]
     sites = [Site(n, node(n), CLUSTER, 1, 0) for n in range(count)]
     crashes = [Crash((30 + n) * H, 1, 1, CLUSTER, False, False, False) for n in range(3)]
     return Evidence(

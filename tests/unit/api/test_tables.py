@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from p2psub.api.pages import ClusterPage, CubePage, StreamPage, SubscriptionsPage
+from p2psub.api.pages import BooksPage, ClusterPage, CubePage, StreamPage, SubscriptionBooksPage, SubscriptionsPage
 from p2psub.api.tables import cube_text, subscriptions_text, table
+from p2psub.model.content import Guarantee
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId
 from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.reasons import Reason
 
 
 def test_columns_are_as_wide_as_they_need_be() -> None:
@@ -38,3 +40,13 @@ def test_subscriptions_of_others_are_listed_too() -> None:
         ["s1", "stable", "2", "0", "a", "=", "1"],
         ["s2", "-", "-", "-", "-"],
     ]
+
+
+def test_books_follow_the_subscriptions_where_there_are_any() -> None:
+    """In decimals, with why pairs were not handed over."""
+    expired = {Reason.DEADLINE: 1, Reason.CHANNEL_FULL: 2}
+    sums = BooksPage(on_time=3, expired=expired, earned=4.5, penalties=0.15, earning=4.35)
+    books = SubscriptionBooksPage(subscription="s9", guarantee=Guarantee.EFFECTIVELY_ONCE, books=sums)
+    text = subscriptions_text(SubscriptionsPage(active=("s1",), streams=(), books=(books,)))
+    line = "s9        effectively_once  3        3 (deadline 1, channel_full 2)  4.50    0.15"
+    assert text.splitlines()[-1] == line

@@ -23,8 +23,8 @@ TIMED = parcel_of(event_of(TOPIC, 1, timeout_us=TICK_US))
 
 
 def books(cores: Cores) -> BookSums:
-    """What the owner's status says."""
-    return cores.owner.status().books
+    """What they say of all subscriptions."""
+    return cores.owner.settlements.books.sums()
 
 
 def test_pair_that_is_delivered_earns_its_price() -> None:
@@ -116,7 +116,7 @@ def test_books_are_kept_by_subscription_too() -> None:
     cores, parcel = stored(HURRIED, THERE)
     end(cores, parcel, THERE)
     end(cores, parcel, HURRIED, Outcome.HOPELESS)
-    shown = [(one.subscription, one.guarantee, one.sums) for one in cores.owner.status().subscription_books]
+    shown = [(one.subscription, one.guarantee, one.sums) for one in cores.owner.settlements.books.by_subscription()]
     assert shown == [
         (THERE.id, Guarantee.EFFECTIVELY_ONCE, BookSums(1, PRICE_ONE, 0, {})),
         (HURRIED.id, Guarantee.EFFECTIVELY_ONCE, BookSums(0, 0, PENALTY, {Reason.HOPELESS: 1})),

@@ -28,9 +28,9 @@ def test_hand_over_earns_the_price() -> None:
     """Of each event; the trace says so, and how old they were."""
     subscriber = subscribed()
     subscriber.take(ONCE, age_us=7, deadline_us=LIMIT_US)
-    status = subscriber.core.status()
-    assert status.books == BookSums(2, 6, 0, {})
-    assert [(one.subscription, one.guarantee) for one in status.subscription_books] == [(ID, Guarantee.AT_MOST_ONCE)]
+    books = subscriber.core.books
+    assert books.sums() == BookSums(2, 6, 0, {})
+    assert [(one.subscription, one.guarantee) for one in books.by_subscription()] == [(ID, Guarantee.AT_MOST_ONCE)]
     (told,) = records_of(subscriber.step, Kind.DELIVER)
     assert (told.run, told.age_us, told.earned, told.guarantee) == (2, 7, 3, Guarantee.AT_MOST_ONCE)
 
@@ -39,7 +39,7 @@ def test_what_comes_late_costs_the_penalty() -> None:
     """The drop says what each of them costs."""
     subscriber = subscribed()
     subscriber.take(ONCE, age_us=LIMIT_US + 1, deadline_us=LIMIT_US)
-    assert subscriber.core.status().books == BookSums(0, 0, 4, {Reason.DEADLINE: 2})
+    assert subscriber.core.books.sums() == BookSums(0, 0, 4, {Reason.DEADLINE: 2})
     (told,) = records_of(subscriber.step, Kind.DROP)
     assert (told.reason, told.count, told.age_us, told.earned) == (Reason.EXPIRED, 2, LIMIT_US + 1, -2)
 
@@ -48,12 +48,12 @@ def test_what_is_held_back_counts_when_the_verdict_is_in() -> None:
     """Late by then, or handed over."""
     subscriber = subscribed(status=None)
     subscriber.take(ONCE, deadline_us=LIMIT_US)
-    assert subscriber.core.status().books == EMPTY_BOOKS
+    assert subscriber.core.books.sums() == EMPTY_BOOKS
     subscriber.step.now = Micros(LIMIT_US // 2)
     subscriber.take(parcel_of(event_of("x", 3, guarantee=Guarantee.AT_MOST_ONCE)), deadline_us=LIMIT_US)
     subscriber.step.now = Micros(LIMIT_US + 1)
     subscriber.verdict(VerdictStatus.STABLE)
-    assert subscriber.core.status().books == BookSums(1, 3, 4, {Reason.DEADLINE: 2})
+    assert subscriber.core.books.sums() == BookSums(1, 3, 4, {Reason.DEADLINE: 2})
     assert subscriber.handed_over() == [3]
 
 
@@ -61,7 +61,7 @@ def test_what_is_promised_is_in_its_owners_books() -> None:
     """A pair is booked at one place; the trace has its age and price at both."""
     subscriber = subscribed()
     subscriber.take(parcel_of(event_of("x", 1)), age_us=5, deadline_us=LIMIT_US)
-    assert subscriber.core.status().books == EMPTY_BOOKS
+    assert subscriber.core.books.sums() == EMPTY_BOOKS
     (told,) = records_of(subscriber.step, Kind.DELIVER)
     assert (told.age_us, told.earned, told.guarantee) == (5, 3, None)
 
@@ -70,4 +70,4 @@ def test_what_a_full_channel_kept_out_is_in_no_books() -> None:
     """It is a gap, of which the application is told."""
     subscriber = subscribed(window=1)
     subscriber.take(ONCE, deadline_us=LIMIT_US)
-    assert subscriber.core.status().books == BookSums(1, 3, 0, {})
+    assert subscriber.core.books.sums() == BookSums(1, 3, 0, {})

@@ -288,10 +288,26 @@ async def test_metrics_are_what_prometheus_reads() -> None:
         "p2psub_queued_messages 8.0",
         "p2psub_outbox 4.0",
         "p2psub_undischarged 6.0",
+        "p2psub_on_time_total 5.0",
+        "p2psub_earned_total 5.5",
+        "p2psub_penalties_total 0.15",
+        'p2psub_expired_total{reason="channel_full"} 2.0',
+        'p2psub_expired_total{reason="deadline"} 2.0',
         'p2psub_role{role="candidate"} 1.0',
         'p2psub_role{role="member"} 0.0',
     ):
         assert line in lines
+
+
+async def test_books_are_decimals_at_the_edge() -> None:
+    """The status has those of the peer, whatever the guarantee; /subsz those of each subscription."""
+    async with client_of(FakePeer()) as client:
+        status = (await client.get("/v1/status")).json()
+        subscriptions = (await client.get("/subsz")).json()
+    expired = {"channel_full": 2, "deadline": 2}
+    assert status["books"] == {"on_time": 5, "expired": expired, "earned": 5.5, "penalties": 0.15, "earning": 5.35}
+    (one,) = subscriptions["books"]
+    assert (one["guarantee"], one["books"]["earned"], one["books"]["earning"]) == ("effectively_once", 4.5, 4.35)
 
 
 async def test_every_route_is_described_and_every_description_has_a_route() -> None:
