@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from p2psub.analysis.answers.casts import BROADCAST, cast_totals, casts
 from p2psub.analysis.answers.coverage import SUMS, coverage, coverage_totals
 from p2psub.analysis.answers.duplicates import duplicate_totals
+from p2psub.analysis.answers.earnings import earning_totals, earnings
 from p2psub.analysis.answers.latency import ALL, latency
 from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.parallel import ask_at_once
@@ -49,6 +50,12 @@ class Figures(msgspec.Struct, frozen=True):
     """Pairs of `at_most_once` events, which promise nothing, that were not handed over."""
     coverage: float | None
     """Hyper's formula 1 over pairs."""
+    on_time: int
+    """Promised pairs that were handed over, as the next four each counted once."""
+    expired: int
+    hopeless: int
+    earned: float
+    penalties: float
     duplicates: int
     duplicate_rate: float | None
     """Hyper's formula 2 over all nodes."""
@@ -69,6 +76,7 @@ def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({}
         ask_at_once(
             {
                 "covered": lambda: coverage_totals(tables, known["coverage"]).collect(),
+                "earned": lambda: earning_totals(known.get("earnings", earnings(tables))).collect(),
                 "repeated": lambda: duplicate_totals(tables, known.get("duplicates")).collect(),
                 "per_payload": lambda: cast_totals(tables, known["casts"]).collect(),
                 "counted": lambda: _counts(tables).collect(),
@@ -78,7 +86,7 @@ def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({}
     )
     sums = {name: sum(row[name] for row in rows["covered"]) for name in ("matched", *SUMS)}
     claims, per_payload = sums["claims"], rows["per_payload"]
-    (repeated,), (counted,) = rows["repeated"], rows["counted"]
+    (repeated,), (counted,), (earned,) = rows["repeated"], rows["counted"], rows["earned"]
     broadcasts = next((row for row in per_payload if row["payload"] == BROADCAST), None)
     return Figures(
         published=counted["published"],
@@ -87,6 +95,7 @@ def figures(tables: Tables, known: Mapping[str, DataFrame] = MappingProxyType({}
         delivered_untraced=counted["untraced"],
         **{name: sums[name] for name in ("lost", "unknown", "still_owed", "ended", "missed")},
         coverage=(claims - sums["lost"] - sums["missed"]) / claims if claims else None,
+        **earned.asDict(),
         duplicates=repeated["repeated"],
         duplicate_rate=repeated["rate"],
         casts=sum(row["casts"] for row in per_payload),

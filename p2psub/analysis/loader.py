@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlparse
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, IntegerType, LongType, MapType, StringType, StructField, StructType
 
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.sources import Skipped
@@ -31,6 +31,16 @@ from p2psub.traces.segments import SegmentName
 
 _TEXTS: Final = ArrayType(StringType())
 _CORRUPT: Final = "corrupt"
+
+BOOKS: Final = StructType(
+    [
+        StructField("on_time", LongType()),
+        StructField("earned", LongType()),
+        StructField("penalties", LongType()),
+        StructField("expired", MapType(StringType(), LongType())),
+    ]
+)
+"""`p2psub.model.books.BookSums`."""
 
 LINES: Final = StructType(
     [
@@ -53,6 +63,8 @@ LINES: Final = StructType(
         StructField("outcome", StringType()),
         StructField("count", LongType()),
         StructField("run", LongType()),
+        StructField("age_us", LongType()),
+        StructField("earned", LongType()),
         StructField("guarantee", StringType()),
         StructField("matched", LongType()),
         StructField("copies", IntegerType()),
@@ -71,6 +83,7 @@ LINES: Final = StructType(
         StructField("published", StringType()),
         StructField("subscribed", StringType()),
         StructField("advertised", StringType()),
+        StructField("books", BOOKS),
         StructField(_CORRUPT, StringType()),
     ]
 )
@@ -129,6 +142,7 @@ def escaped(path: Path) -> str:
 def flat(lines: DataFrame) -> DataFrame:
     """Lines as Spark read them, with their `file`, as rows."""
     parts = lines.withColumns({f"{name}_parts": F.from_json(name, _TEXTS) for name in ("published", "subscribed")})
+    bid = F.from_json(F.get("subscribed_parts", 8), _TEXTS)
     flat = parts.select(
         "file",
         _CORRUPT,
@@ -152,6 +166,8 @@ def flat(lines: DataFrame) -> DataFrame:
         "count",
         "run",
         F.lit(0).alias("place"),
+        "age_us",
+        "earned",
         F.coalesce("guarantee", F.get("published_parts", 5)).alias("guarantee"),
         "matched",
         "copies",
@@ -169,10 +185,21 @@ def flat(lines: DataFrame) -> DataFrame:
         "copies_required",
         F.get("published_parts", 1).alias("topic"),
         F.get("published_parts", 4).try_cast("long").alias("retain_us"),
+        F.get("published_parts", 6).try_cast("long").alias("timeout_us"),
         "published",
         F.get("subscribed_parts", 2).try_cast("long").alias("subscribed_version"),
+        F.get("subscribed_parts", 6).try_cast("boolean").alias("is_replayed"),
+        F.get(bid, 0).try_cast("long").alias("deadline_us"),
+        F.get(bid, 1).try_cast("long").alias("price"),
+        F.get(bid, 2).try_cast("long").alias("penalty"),
         "subscribed",
         "advertised",
+        F.col("books.on_time").alias("booked_on_time"),
+        F.aggregate(F.map_values("books.expired"), F.lit(0).cast("long"), lambda one, other: one + other).alias(
+            "booked_expired"
+        ),
+        F.col("books.earned").alias("booked_earned"),
+        F.col("books.penalties").alias("booked_penalties"),
         *(F.col(name).isNotNull().alias(f"has_{name}") for name in (*KEYS, "epoch")),
     )
     return flat.withColumn("bad", _is_bad()).drop(_CORRUPT, *(f"has_{name}" for name in (*KEYS, "epoch")))

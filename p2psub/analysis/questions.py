@@ -12,6 +12,7 @@ from p2psub.analysis.answers.conservation import conservation
 from p2psub.analysis.answers.coverage import coverage
 from p2psub.analysis.answers.delays import delays, links
 from p2psub.analysis.answers.duplicates import duplicate_causes, duplicates
+from p2psub.analysis.answers.earnings import earnings
 from p2psub.analysis.answers.latency import latency, latency_buckets
 from p2psub.analysis.answers.load import load, load_balance, load_by_cluster
 from p2psub.analysis.answers.places import places
@@ -53,9 +54,10 @@ QUESTIONS: Final = (
     Question("load", load),
     Question("load_balance", load_balance, after="load"),
     Question("load_by_cluster", load_by_cluster, after="load"),
+    Question("earnings", earnings),
     Question("conservation", conservation, after=COVERED),
     Question("timeline", timeline),
     Question("places", places),
     Question("processes", processes),
 )
-"""Earnings and admission join when their parts land."""
+"""Admission joins when its part lands."""

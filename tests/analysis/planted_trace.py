@@ -21,6 +21,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from p2psub.analysis.tables import Tables
+from p2psub.model.bids import NO_BID, Bid
+from p2psub.model.books import BookSums
 from p2psub.model.changes import ChangeNumber, LogId, Vector
 from p2psub.model.clock import HybridClock
 from p2psub.model.content import (
@@ -94,11 +96,12 @@ class Process:
         body: bytes = b"",
         retain_us: int = 0,
         guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE,
+        timeout_us: int = 0,
         at_ms: float | None = None,
     ) -> EventId:
         """A new event."""
         id_ = EventId(*self._next(EventId))
-        event = Event(id_, topic, attributes or {}, body, retain_us, guarantee)
+        event = Event(id_, topic, attributes or {}, body, retain_us, guarantee, timeout_us)
         self._trace.events[id_] = event
         self.record(Kind.PUBLISH, event=id_, digest=content_hash(event), published=event, at_ms=at_ms)
         return id_
@@ -125,8 +128,14 @@ class Process:
         fields.setdefault("digest", hashes)
         return self.record(Kind.DELIVER, event=event, subscription=subscription, **fields)
 
-    def outcome(self, event: EventId, subscription: SubscriptionId, outcome: str = "delivered", **when: Any) -> Record:
-        return self.record(Kind.OUTCOME, event=event, subscription=subscription, outcome=Outcome(outcome), **when)
+    def outcome(self, event: EventId, subscription: SubscriptionId, outcome: str = "delivered", **said: Any) -> Record:
+        return self.record(Kind.OUTCOME, event=event, subscription=subscription, outcome=Outcome(outcome), **said)
+
+    def book(self, on_time: int = 0, earned: int = 0, penalties: int = 0, expired: int = 0) -> Record:
+        """What the process has booked so far of what it promised."""
+        why = {Reason.DEADLINE: expired} if expired else {}
+        books = BookSums(on_time, earned, penalties, why)
+        return self.record(Kind.BOOKS, guarantee=Guarantee.EFFECTIVELY_ONCE, books=books)
 
     def discharge(self, event: EventId, *, count: int = 1, **when: Any) -> Record:
         return self.record(Kind.DISCHARGE, event=event, matched=count, **when)
@@ -142,11 +151,20 @@ class Process:
 
     # Subscriptions
 
-    def subscribe(self, topic: str | None = "t", *, wanted: Filter | None = None, **when: Any) -> SubscriptionId:
+    def subscribe(
+        self,
+        topic: str | None = "t",
+        *,
+        wanted: Filter | None = None,
+        bid: Bid = NO_BID,
+        replay: bool = False,
+        **when: Any,
+    ) -> SubscriptionId:
         """A new subscription: to a topic, to everything (None), or by any filter."""
         id_ = SubscriptionId(*self._next(SubscriptionId))
         topical = Filter() if topic is None else Filter(((Predicate(TOPIC, Operator.EQUAL, topic),),))
-        subscription = Subscription(id_, 1, DeclarationState.ACTIVE, self.cluster, wanted or topical)
+        state = DeclarationState.ACTIVE
+        subscription = Subscription(id_, 1, state, self.cluster, wanted or topical, replay, bid=bid)
         self._trace.subscriptions[id_] = subscription
         self.record(Kind.SUBSCRIBE, subscription=id_, subscribed=subscription, **when)
         return id_

@@ -95,6 +95,8 @@ AS_RECORDED = (
     "reason",
     "outcome",
     "count",
+    "age_us",
+    "earned",
     "matched",
     "copies",
     "digest",
@@ -113,7 +115,7 @@ AS_RECORDED = (
 
 
 def _record_row(record: Record, place: int, numbers: Numbers) -> tuple[Any, ...]:
-    epoch, published, subscribed = record.epoch, record.published, record.subscribed
+    epoch, published, subscribed, books = record.epoch, record.published, record.subscribed, record.books
     said = msgspec.json.decode(encode_records([record]), type=dict[str, msgspec.Raw])
     row = {
         "kind": record.kind.value,
@@ -137,11 +139,20 @@ def _record_row(record: Record, place: int, numbers: Numbers) -> tuple[Any, ...]
         "topic": None if published is None else published.topic,
         "guarantee": record.guarantee if published is None else published.guarantee,
         "retain_us": None if published is None else published.retain_us,
+        "timeout_us": None if published is None else published.timeout_us,
         "published": _json(said.get("published")),
         "subscribed_version": None if subscribed is None else subscribed.version,
         "state": record.state if subscribed is None else subscribed.state,
+        "is_replayed": None if subscribed is None else subscribed.replay,
+        "deadline_us": None if subscribed is None else subscribed.bid.deadline_us,
+        "price": None if subscribed is None else subscribed.bid.price,
+        "penalty": None if subscribed is None else subscribed.bid.penalty,
         "subscribed": _json(said.get("subscribed")),
         "advertised": _json(said.get("advertised")),
+        "booked_on_time": None if books is None else books.on_time,
+        "booked_expired": None if books is None else sum(books.expired.values()),
+        "booked_earned": None if books is None else books.earned,
+        "booked_penalties": None if books is None else books.penalties,
     }
     return tuple(row[name] for name in RECORDS.fieldNames())
 

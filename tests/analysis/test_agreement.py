@@ -15,8 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from p2psub.analysis.answers.earnings import earning_totals, earnings
 from p2psub.analysis.audit_context import AuditContext
-from p2psub.analysis.audits import broadcasts, conservation, copies, deliveries, liveness, losses
+from p2psub.analysis.audits import books, broadcasts, conservation, copies, deliveries, lateness, liveness, losses
 from p2psub.analysis.compaction import compact
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.figures import figures
@@ -24,12 +25,14 @@ from p2psub.analysis.rematch import rematch
 from p2psub.analysis.schemas import KEY_BITS
 from p2psub.analysis.silent_spans import SilentSpans
 from p2psub.analysis.tables import Tables
+from p2psub.model.bids import PRICE_ONE
 from p2psub.model.content import Guarantee
 from p2psub.model.ids import EventId, SubscriptionId
 from p2psub.model.instants import Stamp
 from p2psub.model.records import Kind, Record
 from p2psub.traces.shelf import Shelf
 from sims.checkers import judge, obligations
+from sims.checkers.books import Earnings, earnings_of
 from sims.checkers.evidence import Evidence, Finding
 from sims.scenarios.run import Play
 from sims.scenarios.scenario import Scenario
@@ -37,16 +40,30 @@ from sims.scenarios.stage import Stage
 from sims.workloads.load import Load
 from tests.analysis.rows import Numbers, tables_of
 from tests.mutants import applications, owed_parcels
-from tests.mutants.hostile import OWNERS_FALL
+from tests.mutants import books as book_mutants
+from tests.mutants import lateness as time_mutants
+from tests.mutants.hostile import OWNERS_FALL, TIME_RUNS_OUT
 from tests.mutants.mutant import Break
 
 pytestmark = pytest.mark.slow
 
-_LOAD = Load(subscriptions=48, events_per_second=20.0, churn_per_second=2.0)
+_LOAD = Load(
+    subscriptions=48,
+    events_per_second=20.0,
+    churn_per_second=2.0,
+    priced_share=0.7,
+    timed_share=0.3,
+    limit_ms_min=20,
+    limit_ms_max=5_000,
+    slow_share=0.3,
+)
 CUT = Scenario(seconds=100.0, faults=("loss", "duplicate", "partition"), schedules=(), load=_LOAD)
 """64 nodes whose clusters are parted for a while."""
 CRASHED = Scenario(seconds=100.0, faults=("crash", "loss", "duplicate"), schedules=(), load=_LOAD)
 """64 nodes of which some fall and come back."""
+
+
+_PROMISED = Guarantee.EFFECTIVELY_ONCE
 
 
 class Run(NamedTuple):
@@ -146,17 +163,26 @@ def test_64_nodes_are_judged_alike(spark: SparkSession, tmp_path: Path, scenario
     assert (handed.count(), distinct) == (len(run.evidence.of(Kind.DELIVER)), len(run.owed.delivered))
     if scenario is CUT:
         assert headline_of(tables) == _headline(run)
+    assert earnings_by_spark(tables) == earnings_of(run.evidence)
+    assert earnings_of(run.evidence).penalties > 0
     transfers = tables.of(Kind.FORWARD).groupBy("cast").count().groupBy("count").count()
     assert {row[0]: row[1] for row in transfers.collect()} == _transfers(run)
     found = [
         row
-        for audit in (losses, deliveries, copies, broadcasts, conservation, liveness)
+        for audit in (losses, deliveries, lateness, books, copies, broadcasts, conservation, liveness)
         for row in audit.audit(tables, context).collect()
     ]
     assert [row for row in found if row.verdict == "violated"] == []
     # Where nobody fell nothing is unknown; else only what may lie in the tails of those who did.
     assert not found or run.evidence.faults.crashes
     spark.catalog.clearCache()
+
+
+def earnings_by_spark(tables: Tables) -> Earnings:
+    """What the analysis says that the pairs of the run earned, in millionths again."""
+    (found,) = earning_totals(earnings(tables)).collect()
+    earned, penalties = (round(amount * PRICE_ONE) for amount in (found.earned, found.penalties))
+    return Earnings(on_time=found.on_time, hopeless=found.hopeless, earned=earned, penalties=penalties)
 
 
 def headline_of(tables: Tables) -> dict[str, Any]:
@@ -221,6 +247,26 @@ def test_a_subscriber_without_memory_breaks_the_same_promise_for_both(spark: Spa
     assert {row.invariant for row in twice} == {finding.invariant for finding in run.findings} == {"S2"}
     again = [finding.record for finding in run.findings if finding.record is not None]
     assert pairs_of(twice) == run.pairs((r.event, r.subscription) for r in again if r.event and r.subscription)
+
+
+def test_an_owner_that_expires_early_is_found_by_both(spark: SparkSession) -> None:
+    """A mutant that calls pairs expired at half of their time: S18 is violated for the same pairs, and nothing else."""
+    run = perform(TIME_RUNS_OUT, 0, time_mutants.expires_early)
+    found = lateness.audit(tables_of(spark, run.records)).collect()
+    early = [row for row in found if row.verdict == "violated"]
+    assert {finding.invariant for finding in run.findings} == {"S18"}
+    assert pairs_of(early) == run.named("S18")
+
+
+def test_an_owner_that_counts_a_pair_twice_is_found_by_both(spark: SparkSession) -> None:
+    """A mutant of the books: S19 is violated for the same processes, by what they told their traces last."""
+    run = perform(TIME_RUNS_OUT, 0, book_mutants.counts_a_pair_twice)
+    told = {(one.record.node, one.record.incarnation): one.record for one in run.findings if one.record is not None}
+    assert {finding.invariant for finding in run.findings} == {"S19"}
+    last = {(r.node, r.incarnation): r for r in run.records if r.kind is Kind.BOOKS and r.guarantee is _PROMISED}
+    wrong = {run.numbers.processes[process] for process, record in told.items() if last[process] is record}
+    assert wrong
+    assert {row.process for row in books.audit(tables_of(spark, run.records)).collect()} == wrong
 
 
 def test_an_owner_that_believes_itself_loses_the_same_events_for_both(spark: SparkSession) -> None:

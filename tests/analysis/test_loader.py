@@ -124,7 +124,7 @@ def test_where_there_is_nothing_to_read_the_error_says_where_to_look(tmp_path: P
     with pytest.raises(NoTraces, match="DATA/traces"):
         find_sources([tmp_path])
     (tmp_path / "0123456789-1-000000000001.v7.ndjson").write_text("{}")
-    with pytest.raises(NoTraces, match="schema version 7, newer than 4"):
+    with pytest.raises(NoTraces, match="schema version 7, newer than 5"):
         find_sources([tmp_path])
 
 

@@ -44,7 +44,7 @@ def shop() -> PlantedTrace:
         bob.store(event, owed=1, at_ms=at_ms + 1)
         ann.acknowledge(event, count=1, peer=bob.node, at_ms=at_ms + 2)
         if number:
-            bob.outcome(event, wanted, outcome="expired", at_ms=at_ms + 3)
+            bob.outcome(event, wanted, outcome="ended", at_ms=at_ms + 3)
         else:
             dan.deliver(event, wanted, at_ms=at_ms + 3)
         bob.discharge(event, at_ms=at_ms + 4)

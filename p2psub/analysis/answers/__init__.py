@@ -12,6 +12,7 @@ from p2psub.analysis.answers.conservation import conservation
 from p2psub.analysis.answers.coverage import coverage_totals
 from p2psub.analysis.answers.delays import delays
 from p2psub.analysis.answers.duplicates import duplicates
+from p2psub.analysis.answers.earnings import earnings
 from p2psub.analysis.answers.latency import latency
 from p2psub.analysis.answers.load import load
 from p2psub.analysis.tables import Tables
@@ -25,6 +26,7 @@ QUESTIONS: Final[dict[str, Answer]] = {
     "latency": latency,
     "delays": delays,
     "load": load,
+    "earnings": earnings,
     "conservation": conservation,
 }
 """The short answer to each question: as many rows as a person can read, or one per node."""

@@ -9,10 +9,12 @@ from pyspark.sql import DataFrame
 
 from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import (
+    books,
     broadcasts,
     conservation,
     copies,
     deliveries,
+    lateness,
     liveness,
     losses,
     queues,
@@ -35,6 +37,8 @@ AUDITS: Final = (
     Audit("sequences", ("trace",), sequences.audit),
     Audit("losses", ("S1", "outcome"), losses.audit),
     Audit("deliveries", ("S2", "S3", "S4"), deliveries.audit),
+    Audit("lateness", ("S18",), lateness.audit),
+    Audit("books", ("S19",), books.audit),
     Audit("copies", ("S5", "S9"), copies.audit),
     Audit("rings", ("S8",), rings.audit),
     Audit("terms", ("S10",), terms.audit),

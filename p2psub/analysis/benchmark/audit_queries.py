@@ -13,7 +13,9 @@ from p2psub.analysis.audits.catalogue import AUDITS
 from p2psub.analysis.audits.conservation import REMEMBER_BEATS
 from p2psub.analysis.audits.copies import LEAVING_BEATS, SEEN_BEATS, SETTLED_BEATS
 from p2psub.analysis.audits.rings import JOIN_BEATS
+from p2psub.analysis.benchmark.finding_rows import PAIR, finding, united
 from p2psub.analysis.benchmark.ground import CALM_US, HOLED, NEEDS_COPIES, SETTINGS
+from p2psub.analysis.benchmark.time_queries import BOOKS, LATENESS
 
 COLUMNS: Final = ("invariant", "verdict", "process", "sequence", "event", "subscription", "cast")
 """Of every query, and of every finding on Spark too."""
@@ -23,28 +25,15 @@ _REMEMBER_US, _SEEN_US, _SETTLED_US, _LEAVING_US, _JOIN_US, _D_DIFF_US = map(
 )
 
 
-def _finding(invariant: str, is_unknown: str, source: str, **shown: str) -> str:
-    """One row for each row of the source; what is not `shown` under another name has its own, or is empty."""
-    columns = {"process": "process", "sequence": "sequence", "event": "null", "subscription": "null", "cast": "null"}
-    listed = ", ".join(f'{value} as "{name}"' for name, value in (columns | shown).items())
-    return f"select '{invariant}' as invariant, verdict({is_unknown}) as verdict, {listed} from {source}"
-
-
-def _united(*findings: str, with_: str = "") -> str:
-    return (f"with {with_} " if with_ else "") + " union all ".join(findings)
-
-
-_PAIR: Final = {"event": "event", "subscription": "subscription"}
-
-SEQUENCES: Final = _united(
-    _finding(
+SEQUENCES: Final = united(
+    finding(
         "trace",
         "not is_closed or unread > 0 or (coalesce(said, 0) >= missing and (is_discarding or first_sequence = 1))",
         "holed left join overflown using (process)",
         sequence="last_sequence",
     ),
-    _finding("trace", "true", "processes where records = 0", sequence="null"),
-    _finding("trace", "false", "stamped where stamp <= before"),
+    finding("trace", "true", "processes where records = 0", sequence="null"),
+    finding("trace", "false", "stamped where stamp <= before"),
     with_=f"""holed as (
         select *, node in (from records select node where kind = 'drop' and reason = 'trace_discarded') as is_discarding
         from processes where records > 0 and {HOLED}
@@ -60,19 +49,19 @@ SEQUENCES: Final = _united(
     )""",
 )
 
-LOSSES: Final = _united(
-    _finding("S1", "unknown > 0", "short join debts using (event)", event="event"),
-    _finding("outcome", "true", "records where kind = 'outcome' and outcome in ('spool_full', 'unreachable')", **_PAIR),
+LOSSES: Final = united(
+    finding("S1", "unknown > 0", "short join debts using (event)", event="event"),
+    finding("outcome", "true", "records where kind = 'outcome' and outcome in ('spool_full', 'unreachable')", **PAIR),
 )
 
-DELIVERIES: Final = _united(
-    _finding("S2", "false", "twice", process="last[2]", sequence="last[3]", **_PAIR),
-    _finding("S3", "coalesce(from_us <= wall_us, false)", "invented", **_PAIR),
-    _finding("S4", "false", "known where digest is null or digest is distinct from published_digest", **_PAIR),
-    _finding("S3", "false", "beside where is_foreign", **_PAIR),
-    _finding("S3", HOLED, "beside join processes using (process) where not is_foreign and asked is null", **_PAIR),
-    _finding("S3", "false", "beside where not is_foreign and asked > sequence", **_PAIR),
-    _finding("S3", "false", "beside where not is_foreign and ended < sequence", **_PAIR),
+DELIVERIES: Final = united(
+    finding("S2", "false", "twice", process="last[2]", sequence="last[3]", **PAIR),
+    finding("S3", "coalesce(from_us <= wall_us, false)", "invented", **PAIR),
+    finding("S4", "false", "known where digest is null or digest is distinct from published_digest", **PAIR),
+    finding("S3", "false", "beside where is_foreign", **PAIR),
+    finding("S3", HOLED, "beside join processes using (process) where not is_foreign and asked is null", **PAIR),
+    finding("S3", "false", "beside where not is_foreign and asked > sequence", **PAIR),
+    finding("S3", "false", "beside where not is_foreign and ended < sequence", **PAIR),
     with_="""twice as (
         select event, subscription, max((wall_us, process, sequence)) as last
         from delivered group by event, subscription having count(*) > 1
@@ -100,23 +89,23 @@ DELIVERIES: Final = _united(
 _HIDDEN: Final = "few.from_us <= acked_us and few.until_us >= began_us"
 _AT_ACK: Final = {"process": "acked_process", "sequence": "acked_sequence", "event": "event"}
 
-COPIES: Final = _united(
-    _finding("S5", _HIDDEN, f"few where copies > durable and stored_us is not null and {NEEDS_COPIES}", **_AT_ACK),
-    _finding(
+COPIES: Final = united(
+    finding("S5", _HIDDEN, f"few where copies > durable and stored_us is not null and {NEEDS_COPIES}", **_AT_ACK),
+    finding(
         "S5",
         "(from anywhere select from_us <= acked_us and until_us >= began_us)",
         "few where stored_us is null",
         **_AT_ACK,
     ),
-    _finding("S5", "false", "few where copies is null", **_AT_ACK),
-    _finding(
+    finding("S5", "false", "few where copies is null", **_AT_ACK),
+    finding(
         "S5",
         f"({_HIDDEN}) or exists (from cut where cut.from_us <= acked_us and acked_us < cut.until_us)",
         "few join required using (event) where copies < required and coalesce(discharged_us > acked_us, true) "
         f"and {NEEDS_COPIES}",
         **_AT_ACK,
     ),
-    _finding("S9", "until_us >= began_us", "unheld", event="event"),
+    finding("S9", "until_us >= began_us", "unheld", event="event"),
     with_=f"""copied as (
         select event, node, min((wall_us, ticks)) as durable_at
         from records where kind in ('store', 'copy') group by event, node
@@ -155,9 +144,9 @@ COPIES: Final = _united(
     )""",
 )
 
-RINGS: Final = _united(
-    _finding("S8", "false", "odd", process="odd[2]", sequence="odd[3]"),
-    _finding(
+RINGS: Final = united(
+    finding("S8", "false", "odd", process="odd[2]", sequence="odd[3]"),
+    finding(
         "S8",
         "true",
         f"processes where not {HOLED} and last_us - first_us >= {_JOIN_US} "
@@ -170,8 +159,8 @@ RINGS: Final = _united(
     )""",
 )
 
-TERMS: Final = _united(
-    _finding("S10", "false", "shared", process="last[3]", sequence="last[4]"),
+TERMS: Final = united(
+    finding("S10", "false", "shared", process="last[3]", sequence="last[4]"),
     with_="""shared as (
         select max((wall_us, ticks, process, sequence)) as last from records
         where kind = 'role' and reason = 'super_node'
@@ -179,10 +168,10 @@ TERMS: Final = _united(
     )""",
 )
 
-BROADCASTS: Final = _united(
-    _finding("S11", "false", "stored"),
-    _finding("S11", "false", "numbered", process="last[2]", sequence="last[3]", subscription="last[4]"),
-    _finding("S11", f"from_us <= wall_us + {CALM_US} and until_us >= wall_us - {CALM_US}", "costly", cast='"cast"'),
+BROADCASTS: Final = united(
+    finding("S11", "false", "stored"),
+    finding("S11", "false", "numbered", process="last[2]", sequence="last[3]", subscription="last[4]"),
+    finding("S11", f"from_us <= wall_us + {CALM_US} and until_us >= wall_us - {CALM_US}", "costly", cast='"cast"'),
     with_="""stored as (
         select process, max(sequence) as sequence from records where kind = 'change'
         group by process, change having count(*) > 1
@@ -217,25 +206,25 @@ BROADCASTS: Final = _united(
     )""",
 )
 
-QUEUES: Final = _finding("S13", "false", "records where kind = 'drop' and coalesce(reason, '') = ''")
+QUEUES: Final = finding("S13", "false", "records where kind = 'drop' and coalesce(reason, '') = ''")
 
-CONSERVATION: Final = _united(
-    _finding(
+CONSERVATION: Final = united(
+    finding(
         "conservation",
         HOLED,
         f"placed join processes using (process) where is_new and place > 1 and wall_us - before_us < {_REMEMBER_US}",
         cast='"cast"',
     ),
-    _finding(
+    finding(
         "conservation", HOLED, "placed join processes using (process) where not is_new and place = 1", cast='"cast"'
     ),
-    _finding(
+    finding(
         "conservation",
         "(select until_us from anywhere) >= began_us",
         "debts left join accounted using (event) where discharged_us is not null and owed > coalesce(known, 0)",
         event="event",
     ),
-    _finding("conservation", "until_us is not null", "untrue", **_PAIR),
+    finding("conservation", "until_us is not null", "untrue", **PAIR),
     with_="""arrived as (
         select process, "cast", prefix, kind = 'receive' as is_new, sequence, wall_us from records
         where "cast" is not null and (kind = 'receive' or (kind = 'duplicate' and reason = 'cast_repeated'))
@@ -282,12 +271,12 @@ CONSERVATION: Final = _united(
     )""",
 )
 
-LIVENESS: Final = _united(
-    _finding(
+LIVENESS: Final = united(
+    finding(
         "liveness",
         "exists (from cut where cut.from_us <= published_us and published_us < cut.until_us)",
         "late",
-        **_PAIR,
+        **PAIR,
     ),
     with_=f"""published as (
         select event, wall_us as published_us
@@ -316,6 +305,8 @@ _QUERIES: Final = (
     SEQUENCES,
     LOSSES,
     DELIVERIES,
+    LATENESS,
+    BOOKS,
     COPIES,
     RINGS,
     TERMS,

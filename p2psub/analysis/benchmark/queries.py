@@ -339,6 +339,28 @@ CONSERVATION: Final = f"""
     from covered where expected is not null group by guarantee
     order by 1, 2"""
 
+EARNINGS: Final = """
+    with said as (
+        select event, subscription, kind = 'deliver' or coalesce(outcome = 'delivered', false) as took, *
+        from records where event is not null and guarantee is distinct from 'at_most_once'
+            and (kind = 'deliver' or (kind = 'outcome'
+                and outcome in ('delivered', 'expired', 'hopeless', 'unreachable', 'spool_full')))
+    ),
+    pairs as (
+        select event, subscription, bool_or(took) as took,
+            max(coalesce(earned, 1000000)) filter (took) as earned,
+            arg_max(
+                (outcome, reason), (coalesce(earned, 0), outcome, coalesce(reason, ''))
+            ) filter (not took) as missed,
+            max(coalesce(earned, 0)) filter (not took) as cost,
+            max(age_us) filter (kind = 'deliver') as taken_us, max(age_us) filter (not took) as missed_us
+        from said group by event, subscription
+    )
+    select if(took, 'on_time', missed[1]) as ended, if(took, null, missed[2]) as reason, count(*) as pairs,
+        sum(if(took, earned, 0)) / 1e6 as earned, sum(if(took, 0, -cost)) / 1e6 as penalties,
+        max(if(took, taken_us, missed_us)) as age_max_us
+    from pairs group by 1, 2 order by 1, 2"""
+
 QUERIES: Final = {
     "coverage": COVERAGE,
     "casts": CASTS,
@@ -346,5 +368,6 @@ QUERIES: Final = {
     "latency": LATENCY,
     "delays": DELAYS,
     "load": LOAD,
+    "earnings": EARNINGS,
     "conservation": CONSERVATION,
 }

@@ -142,7 +142,8 @@ _KINDS: Final = {
         subscription, {_DIGEST} as digest
         from (select *, unnest(range(if(fate = 11, 2, 1))) as again from pairs) where fate > 10""",
     "outcome": f"""select {_by("owner", "delivered_us + 400", "9", "place")}, event, subscription,
-        if(fate > 10, 'delivered', 'expired') as outcome from pairs where fate > 0 and is_promised""",
+        if(fate > 10, 'delivered', if(dice(run, 'late', 100) = 0, 'expired', 'ended')) as outcome
+        from pairs where fate > 0 and is_promised""",
     "discharge": f"""select {_by("owner", "matched_us + 900000", "10", "place")}, event, claims as matched
         from events where is_promised and dice(run, 'discharge', 1000) > 0""",
     "cast": f"""select {_by("root", "us", "11 + is_change")}, "cast", payload from casts""",

@@ -49,6 +49,12 @@ def _grids(answers: Mapping[str, DataFrame]) -> Iterator[Grid]:
         ("cast", "payload", "started_us", "expected", "reached", "unknown", "transfers", "hops"),
     )
     yield _grid(
+        "What pairs earned",
+        "Promised pairs of event and subscription by how they ended, each counted once; age is that of the oldest.",
+        answers["earnings"].orderBy("ended", "reason"),
+        ("ended", "reason", "pairs", "earned", "penalties", "age_max_us"),
+    )
+    yield _grid(
         "Load of peers",
         "Those that recorded most.",
         answers["load"].orderBy(F.desc("records"), "id"),

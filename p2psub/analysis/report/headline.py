@@ -74,6 +74,11 @@ def tiles(figures: Figures) -> Element:
             _value(figures.get("messages_per_cast")),
             f"at most {_value(figures.get('hops_max'))} hops",
         ),
+        _tile(
+            "earned",
+            _value(figures.get("earned")),
+            f"by {_value(figures.get('on_time'))} pairs, less penalties of {_value(figures.get('penalties'))}",
+        ),
         _tile("failovers", _value(figures.get("failovers")), "another peer became a cluster's super-node"),
         _tile(
             "records read",
