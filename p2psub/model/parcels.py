@@ -119,9 +119,15 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
 
 def weight_of_events(events: tuple[Event, ...]) -> int:
     """Their bytes on a link, or a few more or less: of many events all bodies, and the rest of some in even steps."""
+    if len(events) == 1:
+        return 1 + len(events[0].body) + _beside_body(events[0])
     some = events[:: -(-len(events) // _MEASURED_MAX)]
-    rest = measured([(e.id, e.topic, e.attributes, e.retain_us, e.guarantee, e.timeout_us) for e in some])
-    return sum([len(event.body) for event in events]) + (rest + _BODY_HEAD * len(some)) * len(events) // len(some)
+    beside = 1 + sum([_beside_body(event) for event in some])
+    return sum([len(event.body) for event in events]) + beside * len(events) // len(some)
+
+
+def _beside_body(e: Event) -> int:
+    return _BODY_HEAD + measured((e.id, e.topic, e.attributes, e.retain_us, e.guarantee, e.timeout_us))
 
 
 def measured(part: object) -> int:
