@@ -65,12 +65,14 @@ class Local(Protocol):
 
 
 class _Half:
-    """One sibling half that we handed on."""
+    """One sibling half that we handed on; open casts that both have it share it."""
 
-    __slots__ = ("holder", "in_custody", "payload", "sent_tick", "summary", "transmission", "tries")
+    __slots__ = ("holder", "hops", "in_custody", "payload", "sent_tick", "since_us", "summary", "transmission", "tries")
 
-    def __init__(self, payload: Payload) -> None:
+    def __init__(self, payload: Payload, since_us: int, hops: int) -> None:
         self.payload = payload
+        self.since_us = since_us
+        self.hops = hops
         self.holder: Contact | None = None
         self.sent_tick = 0
         self.transmission: Transmission | None = None
@@ -144,7 +146,7 @@ class Casts:
         self._local = local
         self._sequence = sequence
         self._open: dict[_Name, _OpenCast] = {}
-        self._with_half: dict[_Name, _OpenCast] = {}
+        self._with_half: dict[_Name, list[_OpenCast]] = {}
         self._waiting_locally: dict[CastId, list[_OpenCast]] = {}
         self._answered: dict[_Name, tuple[int, Summary]] = {}
         self._seen: dict[_Name, int] = {}
@@ -222,14 +224,19 @@ class Casts:
         self._finish_if_whole(cast)
 
     def _hand_on(self, cast: _OpenCast, half: Prefix) -> None:
+        others = self._with_half.get((cast.id, half))
+        if others is not None:
+            # We were asked for a subcube, and then for one that it lies in: one walk below serves both.
+            cast.halves[half] = others[0].halves[half]
+            others.append(cast)
+            return
         payload = cast.payload.restrict(half)
         if payload is not None:
-            cast.halves[half] = _Half(payload)
-            self._with_half[cast.id, half] = cast
-            self._send_half(cast, half)
+            slot = cast.halves[half] = _Half(payload, self._step.now, cast.hops + 1)
+            self._with_half[cast.id, half] = [cast]
+            self._send_half(cast.id, half, slot)
 
-    def _send_half(self, cast: _OpenCast, half: Prefix) -> None:
-        slot = cast.halves[half]
+    def _send_half(self, cast: CastId, half: Prefix, slot: _Half) -> None:
         # Custody that lapsed: the custodian may know the answer that we did not get.
         is_silent = slot.in_custody and slot.holder is not None and not self._liveness.is_dead(slot.holder.id)
         receiver, before = slot.holder if is_silent else self._receiver(half, slot.tries), slot.transmission
@@ -238,10 +245,10 @@ class Casts:
         slot.tries += 1
         if receiver is None or is_there:
             return
-        self._step.record(Kind.FORWARD, cast=cast.id, peer=receiver.id, prefix=half, tries=slot.tries)
-        waited_us = self._step.now - cast.opened_us
+        self._step.record(Kind.FORWARD, cast=cast, peer=receiver.id, prefix=half, tries=slot.tries)
+        waited_us = self._step.now - slot.since_us
         payload = slot.payload.aged(waited_us) if waited_us else slot.payload
-        request = payload.request(cast.id, half, cast.hops + 1)
+        request = payload.request(cast, half, slot.hops)
         if slot.payload.wants_answer:
             slot.transmission = self._step.send_followed(receiver, request, is_repeat=slot.tries > 1)
         else:
@@ -274,14 +281,15 @@ class Casts:
                 slot.transmission.confirm(self._step.tick)
 
     def on_answer(self, peer: Contact, answer: Answer) -> None:
-        cast = self._with_half.get((answer.id, answer.subcube))
-        if cast is None or cast.halves[answer.subcube].summary is not None:
+        slot = self._slot(answer.id, answer.subcube)
+        if slot is None or slot.summary is not None:
             self._step.record(
                 Kind.DUPLICATE, cast=answer.id, peer=peer.id, prefix=answer.subcube, reason=Reason.LATE_ANSWER
             )
             return
-        cast.halves[answer.subcube].summary = answer.summary
-        self._finish_if_whole(cast)
+        slot.summary = answer.summary
+        for cast in tuple(self._with_half[answer.id, answer.subcube]):
+            self._finish_if_whole(cast)
 
     def on_cast_refused(self, _: Contact, refused: CastRefused) -> None:
         """Another super-node owns that half now: learn which, and let the next tick try again."""
@@ -294,7 +302,7 @@ class Casts:
 
     def _slot(self, cast: CastId, half: Prefix) -> _Half | None:
         found = self._with_half.get((cast, half))
-        return None if found is None else found.halves[half]
+        return None if found is None else found[0].halves[half]
 
     def _finish_if_whole(self, cast: _OpenCast) -> None:
         if cast.local is None:
@@ -308,7 +316,9 @@ class Casts:
         if self._open.pop((cast.id, cast.subcube), None) is None:
             return
         for half in cast.halves:
-            self._with_half.pop((cast.id, half), None)
+            others = [other for other in self._with_half.pop((cast.id, half)) if other is not cast]
+            if others:
+                self._with_half[cast.id, half] = others
         if cast.local is None:
             others = [other for other in self._waiting_locally.pop(cast.id, ()) if other is not cast]
             self._waiting_locally.update({cast.id: others} if others else {})
@@ -337,7 +347,7 @@ class Casts:
                 self._take_custody(cast)
             for half, slot in cast.halves.items():
                 if slot.summary is None and self._is_stuck(slot):
-                    self._send_half(cast, half)
+                    self._send_half(cast.id, half, slot)
         if self._step.tick % 20 == 0:
             self._forget_old()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -110,5 +111,11 @@ def _plain(value: object) -> str:
 
 
 def first_of(findings: Iterable[Finding], most: int = 20) -> list[Finding]:
-    """The first findings in true time; a broken run would name thousands."""
-    return sorted(findings, key=lambda finding: finding.at_us if finding.at_us is not None else 1 << 62)[:most]
+    """The first findings of each invariant, in true time; a broken run would name thousands."""
+    first: list[Finding] = []
+    counts: Counter[str] = Counter()
+    for finding in sorted(findings, key=lambda one: one.at_us if one.at_us is not None else 1 << 62):
+        counts[finding.invariant] += 1
+        if counts[finding.invariant] <= most:
+            first.append(finding)
+    return first

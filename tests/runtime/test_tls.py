@@ -71,8 +71,10 @@ async def pair(authority: ForgingAuthority, tmp_path: Path) -> AsyncIterator[tup
         await nursery.start(one.run)
         await nursery.start(two.run)
         one.links.connect(Connect(two.contact))
-        assert await one.told() == [LinkUp(two.contact, FIRST_WINDOW_BYTES)]
-        assert await two.told() == [LinkUp(one.contact, FIRST_WINDOW_BYTES)]
+        for here, there in ((one, two), (two, one)):
+            (news,) = await here.told()
+            assert isinstance(news, LinkUp)
+            assert (news.peer, news.window) == (there.contact, FIRST_WINDOW_BYTES)
         yield one, two
         nursery.cancel_scope.cancel()
 

@@ -124,6 +124,37 @@ def test_repeated_request_joins_the_open_cast() -> None:
     assert sent(bench.step) == [(PARENT, answer), (other, answer)]
 
 
+def test_one_answer_serves_a_subcube_and_the_one_that_it_lies_in() -> None:
+    """Asked for "10", and after a super-node died for "1", too: what both have is handed on once, for both."""
+    bench, other = Bench("100", ("100", "101", "11", "0")), at(201)
+    bench.ask("10", hops=2)
+    bench.ask("1", peer=other)
+    assert sent(bench.step) == [handed_on(FOREIGN, "101", "101", hops=3), handed_on(FOREIGN, "11", "11", hops=2)]
+    bench.answer(FOREIGN, "101")
+    bench.answer(FOREIGN, "11")
+    bench.casts.answer_locally(FOREIGN, vote("100"))
+    assert sent(bench.step) == [
+        (PARENT, Answer(FOREIGN, Prefix("10"), vote("100", "101", granted=2))),
+        (other, Answer(FOREIGN, Prefix("1"), vote("100", "11", "101", granted=3))),
+    ]
+    tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks)
+    assert sent(bench.step) == []
+
+
+def test_a_shared_half_outlives_the_first_of_its_casts() -> None:
+    """The first ran out of time; the other still gets its answer."""
+    bench, other = Bench("100", ("100", "101", "11", "0")), at(201)
+    bench.ask("10", hops=2)
+    tick(bench.step, bench.casts.tick, CONFIG.cube.cast_ticks_max)
+    bench.ask("1", peer=other)
+    tick(bench.step, bench.casts.tick, 2)
+    sent(bench.step)
+    for half in ("101", "11"):
+        bench.answer(FOREIGN, half)
+    bench.casts.answer_locally(FOREIGN, vote("100"))
+    assert sent(bench.step) == [(other, Answer(FOREIGN, Prefix("1"), vote("100", "11", "101", granted=3)))]
+
+
 def test_repeated_request_after_the_answer_is_answered_from_memory() -> None:
     """The answer was lost: it is the same again, and nobody below is bothered."""
     bench = Bench("11")
