@@ -385,3 +385,6 @@ CUBE_IS_SLOW_FOR_DEADLINES = replace(
     CUBE_IS_SLOW, cube_loads=(0.6,), load=replace(CUBE_IS_SLOW.load, priced_share=1.0, timed_share=0.3)
 )
 """Most of what passes it would come in time, if only just."""
+
+CUBE_IS_FULL_FOR_DEADLINES = replace(CUBE_IS_SLOW_FOR_DEADLINES, cube_loads=(1.2,))
+"""What passes it has waited for nearly all the time that it had."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
+from p2psub.node.egress import Egress
 from p2psub.node.link_clocks import LinkClocks
+from p2psub.node.queued import Queued
 from p2psub.owner.held_parcel import HeldParcel
 from p2psub.subscriber import subscriber as subscriber_module
 from p2psub.super_node import routing as routing_module
-from tests.mutants.hostile import CUBE_IS_SLOW_FOR_DEADLINES, TIME_RUNS_OUT
+from tests.mutants.hostile import CUBE_IS_FULL_FOR_DEADLINES, CUBE_IS_SLOW_FOR_DEADLINES, TIME_RUNS_OUT
 from tests.mutants.mutant import mutant
 
 
@@ -23,6 +27,20 @@ def expires_early(patch: pytest.MonkeyPatch) -> None:
         return is_late_for(self, subscription, Micros(now + self.age_us(now)))
 
     patch.setattr(HeldParcel, "is_late_for", hasty)
+
+
+@mutant("S18", on=CUBE_IS_FULL_FOR_DEADLINES)
+def forgets_waiting_time(patch: pytest.MonkeyPatch) -> None:
+    """Rule: an event grows older while it waits for its link, too. Here only the time with cores and on links counts."""
+    next_of = Egress._next
+
+    def forgetful(self: Egress, link: Any, under_way: int) -> Queued | None:
+        queued = next_of(self, link, under_way)
+        if queued is not None:
+            queued.since_us = self._step.now
+        return queued
+
+    patch.setattr(Egress, "_next", forgetful)
 
 
 @mutant("S18", on=CUBE_IS_SLOW_FOR_DEADLINES)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import duckdb
-from pyspark.sql.types import DataType, IntegerType, LongType, StringType
+from pyspark.sql.types import BinaryType, BooleanType, DataType, IntegerType, LongType, StringType
 
 from p2psub.analysis.schemas import KEY_BITS, NODES, PROCESSES, RECORDS
 
@@ -104,8 +104,12 @@ def _sql(type_: DataType) -> str:
             return "integer"
         case StringType():
             return "varchar"
-        case _:
+        case BooleanType():
+            return "boolean"
+        case BinaryType():
             return "blob"
+        case _:
+            raise TypeError(f"no column of a synthetic trace is a {type_}")
 
 
 def _by(node: str, wall_us: str, turn: str, place: str = "0") -> str:
