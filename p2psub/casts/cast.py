@@ -9,6 +9,7 @@ at the next tick is acknowledged so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from typing import Final, Protocol
 
 from p2psub.casts import spread
@@ -35,6 +36,10 @@ class Payload(Protocol):
 
     def aged(self, by_us: int) -> Payload:
         """The same after so much waiting."""
+        ...
+
+    def repeated(self) -> Payload:
+        """The same for those who may have had it before."""
         ...
 
     def restrict(self, half: Prefix) -> Payload | None:
@@ -246,11 +251,13 @@ class Casts:
         if receiver is None or is_there:
             return
         self._step.record(Kind.FORWARD, cast=cast, peer=receiver.id, prefix=half, tries=slot.tries)
+        if slot.tries > 1:
+            slot.payload = slot.payload.repeated()
         waited_us = self._step.now - slot.since_us
         payload = slot.payload.aged(waited_us) if waited_us else slot.payload
         request = payload.request(cast, half, slot.hops)
         if slot.payload.wants_answer:
-            slot.transmission = self._step.send_followed(receiver, request, is_repeat=slot.tries > 1)
+            slot.transmission = self._step.send_followed(receiver, request)
         else:
             self._step.send(receiver, request)
             slot.summary = slot.payload.merge(())
@@ -354,19 +361,9 @@ class Casts:
     def _forget_old(self) -> None:
         """Both memories are in the order of their ticks."""
         oldest = self._step.tick - self._config.remember_ticks
-        answered: list[_Name] = []
-        for name, (tick, _) in self._answered.items():
-            if tick >= oldest:
-                break
-            answered.append(name)
-        for name in answered:
+        for name in [*takewhile(lambda name: self._answered[name][0] < oldest, self._answered)]:
             del self._answered[name]
-        seen: list[_Name] = []
-        for name, tick in self._seen.items():
-            if tick >= oldest:
-                break
-            seen.append(name)
-        for name in seen:
+        for name in [*takewhile(lambda name: self._seen[name] < oldest, self._seen)]:
             del self._seen[name]
 
     def _take_custody(self, cast: _OpenCast) -> None:

@@ -112,9 +112,9 @@ class Step:
         else:
             self.sends.append((to, message))
 
-    def send_followed(self, to: Contact, message: Message, *, is_repeat: bool = False) -> Transmission:
+    def send_followed(self, to: Contact, message: Message) -> Transmission:
         """The same for what is repeated until it is answered: the egress says when it leaves, or that it never does."""
-        transmission = Transmission(self.tick, is_repeat=is_repeat)
+        transmission = Transmission(self.tick)
         if to.id == self.me.id:
             self.sends_to_me.append(message)
         else:

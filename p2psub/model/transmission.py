@@ -18,14 +18,12 @@ class Transmission:
     Until the egress says otherwise it counts as gone at once: so does what a node says to itself.
     """
 
-    __slots__ = ("_asked_tick", "_counts_tick", "is_lost", "is_repeat", "is_waiting")
+    __slots__ = ("_asked_tick", "_counts_tick", "is_lost", "is_waiting")
 
-    def __init__(self, tick: int, *, is_repeat: bool = False) -> None:
+    def __init__(self, tick: int) -> None:
         self._asked_tick = tick
         self._counts_tick = tick
         """From when on an answer is waited for."""
-        self.is_repeat = is_repeat
-        """Whether its receiver may have had the same before."""
         self.is_waiting = False
         self.is_lost = False
         """It never left: its link ended, its queue was full, or its time was over."""

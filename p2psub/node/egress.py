@@ -307,11 +307,11 @@ class Egress:
     def _leave_unsent(self, link: _Link, unsent: Unsent[Queued]) -> None:
         """Answer in the receiver's stead, unless it may have had these events already: then it alone knows."""
         queued = unsent.waiting.item
-        message, transmission = queued.message, queued.transmission
-        count = len(cast("Content", message).parcel.events)
+        message, content = queued.message, cast("Content", queued.message)
+        count = len(content.parcel.events)
         self._step.record(Kind.DROP, peer=link.contact.id, reason=unsent.reason, count=count)
         self._forget(link, queued)
-        if transmission is not None and not transmission.is_repeat:
+        if queued.transmission is not None and not content.is_repeated:
             answer = message.answer_unsent(Outcome(unsent.reason.value))
             if answer is not None:
                 self._answers.append((link.contact, answer))

@@ -44,6 +44,9 @@ class Content(Protocol):
     @property
     def is_sent_late(self) -> bool: ...
 
+    @property
+    def is_repeated(self) -> bool: ...
+
 
 def waiting_of(queued: Queued, content: Content, beyond: Callable[[ClusterId], Way]) -> Waiting[Queued]:
     """Where nobody knows yet who wants the events, each counts as one pair that bids what all bid."""

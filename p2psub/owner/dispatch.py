@@ -83,11 +83,11 @@ class Dispatch:
                 if owner is None:
                     self._step.send(contact, message)
                 else:
-                    transmission = self._step.send_followed(contact, message, is_repeat=through_super_node)
+                    transmission = self._step.send_followed(contact, message)
                     followed += [(want[0], want[2], transmission) for want in some]
         for first in range(0, len(afar), _ROUTED_MAX):
             some_afar = afar[first : first + _ROUTED_MAX]
-            followed += self._route(shipment, age_us, some_afar, owner, is_repeat=through_super_node)
+            followed += self._route(shipment, age_us, some_afar, owner, is_repeated=through_super_node)
         return followed
 
     def _contact_in(self, cluster: ClusterId, node: NodeId) -> Contact | None:
@@ -95,7 +95,7 @@ class Dispatch:
         return self._contact_of(node) if cluster == self._election.cluster else None
 
     def _route(
-        self, shipment: Shipment, age_us: Micros, debts: list[Debt], owner: Process | None, *, is_repeat: bool
+        self, shipment: Shipment, age_us: Micros, debts: list[Debt], owner: Process | None, *, is_repeated: bool
     ) -> list[Followed]:
         """Have our super-node carry events to subscribers that we do not reach."""
         if self._election.super_node is not None:
@@ -107,9 +107,9 @@ class Dispatch:
             timeout_us = shipment.parcel.timeout_us
             wants = tuple([_cluster_wants(cluster, some, needed, timeout_us) for cluster, some in by_cluster.items()])
             missed = self._spool.missed_by(places[0] for _, places in debts)
-            route = Route(self._attempt, shipment.part(needed), age_us, wants, missed, owner)
+            route = Route(self._attempt, shipment.part(needed), age_us, wants, missed, owner, is_repeated)
             if owner is not None:
-                transmission = self._step.send_followed(self._election.super_node, route, is_repeat=is_repeat)
+                transmission = self._step.send_followed(self._election.super_node, route)
                 return [(places[0], places[2], transmission) for _, places in debts]
             self._step.send(self._election.super_node, route)
         elif shipment.parcel.guarantee is Guarantee.AT_MOST_ONCE:

@@ -46,12 +46,18 @@ Places = tuple[SubscriptionId, int, int, int, Bid | None]
 
 
 def delivery(
-    shipment: Shipment, age_us: Micros, wants: list[Places], missed: tuple[Missed, ...], owner: Process | None
+    shipment: Shipment,
+    age_us: Micros,
+    wants: list[Places],
+    missed: tuple[Missed, ...],
+    owner: Process | None,
+    is_repeated: bool = False,
 ) -> Deliver:
     """What one peer gets: the events that any of its subscriptions wants, and which wants which."""
     needed = union_of(want[1] for want in wants)
     wanted = tuple([want_of(want, needed) for want in wants])
-    return Deliver(shipment.part(needed), age_us, wanted, missed, owner, bids_of(wants, shipment.parcel.timeout_us))
+    bids = bids_of(wants, shipment.parcel.timeout_us)
+    return Deliver(shipment.part(needed), age_us, wanted, missed, owner, bids, is_repeated)
 
 
 def bids_of(wants: list[Places], timeout_us: int) -> tuple[BidSum, ...]:

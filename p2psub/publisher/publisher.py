@@ -180,7 +180,7 @@ class Publisher:
         age = older(Micros(0), self._step.now - waiting.born_us)
         part, after = waiting.parcel.part(places), tuple(self._after(waiting))
         message = Publish(part, age, after, is_repeated=waiting.tries > 1)
-        waiting.transmissions.append(self._step.send_followed(owner, message, is_repeat=message.is_repeated))
+        waiting.transmissions.append(self._step.send_followed(owner, message))
 
     def _after(self, waiting: _Waiting) -> Iterator[Predecessor]:
         """The last event before it on each of its topics that still waits."""

@@ -131,7 +131,8 @@ class Routing:
 
         whole = route.parcel.places
         part = route.parcel.part(union_of(from_bitmap(want.bitmap, whole) for want in wants) or whole)
-        self._casts.start(EventPayload(part, route.age_us, tuple(targets), route.missed, owner), report)
+        payload = EventPayload(part, route.age_us, tuple(targets), route.missed, owner, route.is_repeated)
+        self._casts.start(payload, report)
 
     def _targets(
         self, peer: Contact, route: Route, late: list[OutcomeOf]
@@ -192,7 +193,9 @@ class Routing:
         for node, some in by_peer.items():
             contact = self._contact_of(node)
             if contact is not None:
-                deliver = delivery(Shipment(parcel), payload.age_us, some, payload.missed, payload.owner)
+                deliver = delivery(
+                    Shipment(parcel), payload.age_us, some, payload.missed, payload.owner, payload.is_repeated
+                )
                 if parcel.guarantee is Guarantee.AT_MOST_ONCE:
                     self._step.send(contact, deliver)
                     continue
@@ -256,5 +259,6 @@ class Routing:
             del arriving.waiting[node]
         else:
             deliver = waiting.deliver.aged(self._step.now - arriving.arrived_us)
-            waiting.transmission = self._step.send_followed(waiting.contact, deliver, is_repeat=True)
+            again = msgspec.structs.replace(deliver, is_repeated=True)
+            waiting.transmission = self._step.send_followed(waiting.contact, again)
             waiting.tries += 1

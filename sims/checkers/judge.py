@@ -118,6 +118,7 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from order.check_order(evidence)
     yield from lateness.check_expired_is_true(evidence)
     yield from lateness.check_nothing_is_late(evidence)
+    yield from lateness.check_hopeless_was_unsent(evidence)
     yield from books.check_books(evidence)
     yield from full_disks.check_full_disks(evidence)
     yield from full_disks.check_refusals(evidence)

@@ -21,6 +21,9 @@ from sims.engine.world import DRIFT_PPM_MAX
 _UNTOLD_US: Final = 300_000
 """What no age counts: on each of its links an event may be as much older as the quickest message there was held up."""
 
+_OF_MESSAGES: Final = {"loss", "duplicate", "reorder"}
+"""Faults that no process notices."""
+
 
 def _drifted_us(evidence: Evidence, at_us: int) -> int:
     """How wrong an age may be by now where clocks drift: a restart takes what its wall clock is off for time down."""
@@ -94,6 +97,17 @@ def check_nothing_is_late(evidence: Evidence) -> Iterator[Finding]:
         too_old_us = limit_us + _UNTOLD_US + _drifted_us(evidence, at_us)
         if limit_us and at_us - published_us > too_old_us and not stood_still:
             yield Finding("S18", f"handed over, though it may be {limit_us / 1e6:.3f} s old at most", record, at_us)
+
+
+def check_hopeless_was_unsent(evidence: Evidence) -> Iterator[Finding]:
+    """S18: what ended as hopeless never left. Judged where there is one way, and no owner falls that had sent it."""
+    clusters = {site.cluster for site in evidence.sites}
+    if len(clusters) > 2 or not evidence.fault_kinds <= _OF_MESSAGES:
+        return
+    handed_over = {(record.event, record.subscription) for _, record in evidence.of(Kind.DELIVER)}
+    for at_us, record in evidence.of(Kind.OUTCOME):
+        if record.outcome is Outcome.HOPELESS and (record.event, record.subscription) in handed_over:
+            yield Finding("S18", "ended as hopeless, though it was handed over", record, at_us)
 
 
 def expired_pairs(obligations: Obligations) -> int:

@@ -388,3 +388,8 @@ CUBE_IS_SLOW_FOR_DEADLINES = replace(
 
 CUBE_IS_FULL_FOR_DEADLINES = replace(CUBE_IS_SLOW_FOR_DEADLINES, cube_loads=(1.2,))
 """What passes it has waited for nearly all the time that it had."""
+
+CUBE_IS_CROWDED_AND_LOSSY = replace(
+    CUBE_IS_SLOW_FOR_DEADLINES, cube_bandwidths=(64_000,), cube_loads=(2.0,), faults=("loss",)
+)
+"""Answers are lost, so what was taken is asked for again, and then has no hope."""

@@ -8,13 +8,19 @@ import pytest
 
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
+from p2psub.model.messages.casts import EventCast
 from p2psub.node.egress import Egress
 from p2psub.node.link_clocks import LinkClocks
 from p2psub.node.queued import Queued
 from p2psub.owner.held_parcel import HeldParcel
 from p2psub.subscriber import subscriber as subscriber_module
 from p2psub.super_node import routing as routing_module
-from tests.mutants.hostile import CUBE_IS_FULL_FOR_DEADLINES, CUBE_IS_SLOW_FOR_DEADLINES, TIME_RUNS_OUT
+from tests.mutants.hostile import (
+    CUBE_IS_CROWDED_AND_LOSSY,
+    CUBE_IS_FULL_FOR_DEADLINES,
+    CUBE_IS_SLOW_FOR_DEADLINES,
+    TIME_RUNS_OUT,
+)
 from tests.mutants.mutant import mutant
 
 
@@ -31,7 +37,7 @@ def expires_early(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("S18", on=CUBE_IS_FULL_FOR_DEADLINES)
 def forgets_waiting_time(patch: pytest.MonkeyPatch) -> None:
-    """Rule: an event grows older while it waits for its link, too. Here only the time with cores and on links counts."""
+    """Rule: an event grows older while it waits for its link, too. Here only other time counts."""
     next_of = Egress._next
 
     def forgetful(self: Egress, link: Any, under_way: int) -> Queued | None:
@@ -47,6 +53,12 @@ def forgets_waiting_time(patch: pytest.MonkeyPatch) -> None:
 def forgets_link_time(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event grows older on its link, too. Here only the time that it was kept counts."""
     patch.setattr(LinkClocks, "link_us", lambda self, received, now: 0)
+
+
+@mutant("S18", on=CUBE_IS_CROWDED_AND_LOSSY, first=(10, 3))
+def answers_for_what_was_sent(patch: pytest.MonkeyPatch) -> None:
+    """Rule: nobody answers in the stead of a receiver that may have had it. Here a repetition is as good as a first."""
+    patch.setattr(EventCast, "is_repeated", False)
 
 
 @mutant("S18", on=TIME_RUNS_OUT)

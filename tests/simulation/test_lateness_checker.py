@@ -79,6 +79,18 @@ def test_expiry_without_deadline_and_timeout_is_found() -> None:
     assert time_found(ended(EVENT, SUBSCRIPTION, 50 * H, Outcome.UNSUBSCRIBED)) == []
 
 
+def test_what_was_handed_over_was_not_hopeless() -> None:
+    """S18: where only messages are lost, nobody says so of what a subscriber has."""
+    trail = trail_of(EVENT, PRICED)
+    trail.add(PUBLISHED_US + H, Kind.DELIVER, 3, **deliver())
+    at_us, outcome = PUBLISHED_US + 2 * H, Outcome.HOPELESS
+    trail.add(at_us, Kind.OUTCOME, 0, event=EVENT.id, subscription=SUBSCRIPTION.id, outcome=outcome)
+    evidence = evidence_of(trail)
+    assert time_found(evidence) == [], "an owner that took over may not know"
+    evidence.fault_kinds = frozenset({"loss"})
+    assert time_found(evidence) == ["ended as hopeless, though it was handed over"]
+
+
 @pytest.mark.parametrize(("event", "subscription"), [(EVENT, PRICED), (TIMED, SUBSCRIPTION)])
 def test_late_hand_over_is_found(event: Event, subscription: Subscription) -> None:
     """S18: beyond what the wire takes, which no node knows; a process that stood still could not know either."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from p2psub.model.bids import BidSum
 from p2psub.model.changes import Change
 from p2psub.model.content import Age, Guarantee, older
@@ -51,6 +53,9 @@ class ChangePayload(Message, frozen=True):
     def restrict(self, _: Prefix) -> ChangePayload:
         return self
 
+    def repeated(self) -> ChangePayload:
+        return self
+
     def has_part_in(self, _: Prefix) -> bool:
         return True
 
@@ -79,6 +84,8 @@ class EventPayload(Message, frozen=True):
     targets: tuple[Target, ...]
     missed: tuple[Missed, ...] = ()
     owner: Process | None = None
+    is_repeated: bool = False
+    """Whether subscribers may have had these events before."""
 
     @property
     def wants_answer(self) -> bool:
@@ -101,7 +108,10 @@ class EventPayload(Message, frozen=True):
         return latest
 
     def aged(self, by_us: int) -> EventPayload:
-        return EventPayload(self.parcel, older(self.age_us, by_us), self.targets, self.missed, self.owner)
+        return replace(self, age_us=older(self.age_us, by_us))
+
+    def repeated(self) -> EventPayload:
+        return replace(self, is_repeated=True)
 
     def restrict(self, half: Prefix) -> EventPayload | None:
         """The part for a half; events that no target there wants stay behind, as does an unsound parcel."""
@@ -114,7 +124,7 @@ class EventPayload(Message, frozen=True):
         needed = union_of(from_bitmap(bitmap, whole) for _, _, wants, _ in targets for _, bitmap, *_ in wants)
         if not needed or not self.parcel.is_sound():
             return None
-        return EventPayload(self.parcel.part(needed), self.age_us, tuple(targets), self.missed, self.owner)
+        return replace(self, parcel=self.parcel.part(needed), targets=tuple(targets))
 
     def has_part_in(self, prefix: Prefix) -> bool:
         return any(overlaps(prefix, target[1]) for target in self.targets)
@@ -167,6 +177,10 @@ class EventCast(Message, frozen=True):
     @property
     def bid_sums(self) -> tuple[ClusterBids, ...]:
         return self.payload.bid_sums
+
+    @property
+    def is_repeated(self) -> bool:
+        return self.payload.is_repeated
 
     def aged(self, by_us: int) -> EventCast:
         return EventCast(self.id, self.subcube, self.payload.aged(by_us), self.hops)

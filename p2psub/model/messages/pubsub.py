@@ -293,6 +293,8 @@ class Route(Message, frozen=True):
     missed: tuple[Missed, ...] = ()
     owner: Process | None = None
     """Whose streams the numbers are of; none if nothing is promised."""
+    is_repeated: bool = False
+    """Whether subscribers may have had these events before."""
 
     @property
     def weight(self) -> int:
@@ -344,6 +346,7 @@ class Deliver(Message, frozen=True):
     owner: Process | None = None
     bids: tuple[BidSum, ...] = ()
     """What the wants bid together, for the link's queue; no sums: all bid the default."""
+    is_repeated: bool = False
 
     @property
     def weight(self) -> int:

@@ -292,6 +292,22 @@ def test_multicast_enters_only_halves_that_hold_a_target() -> None:
     ]
 
 
+def test_what_comes_of_a_repetition_says_so_on_every_hop() -> None:
+    """A subscriber beyond may have had it by another way: nobody on ours may answer in its stead."""
+    root = Bench("00")
+    cast = root.start(multicast("11"))
+    ((_, first),) = sent(root.step)
+    root.casts.on_cast_refused(leader_of("10"), CastRefused(cast, Prefix("1"), ()))
+    tick(root.step, root.casts.tick)
+    ((_, again),) = sent(root.step)
+    assert isinstance(first, EventCast)
+    assert isinstance(again, EventCast)
+    assert (first.is_repeated, again.is_repeated) == (False, True)
+    hop = Bench("10")
+    hop.casts.on_cast(leader_of("00"), again)
+    assert sent(hop.step) == [(leader_of("11"), EventCast(cast, Prefix("11"), again.payload, 2))]
+
+
 def test_multicast_gathers_every_outcome() -> None:
     """What each subtree says of its subscriptions, and of the owner's streams, comes together at the root."""
     bench = Bench("00")

@@ -13,11 +13,23 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages import Lane, Message
 from p2psub.model.messages.cube import ChangeBatch, DirectoryRequest
 from p2psub.model.messages.liveness import Ping
-from p2psub.model.messages.pubsub import OwedParcel, Predecessor, Publish, StoreCopy
+from p2psub.model.messages.pubsub import Deliver, OwedParcel, Predecessor, Publish, StoreCopy, Want
+from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 from p2psub.model.transmission import Transmission
 from p2psub.node.egress import Egress
-from tests.unit.bench import CLUSTER, TICK_US, at, effects_of, event_of, parcel_of, records_of, step_at
+from tests.unit.bench import (
+    CLUSTER,
+    TICK_US,
+    at,
+    effects_of,
+    event_of,
+    on_topic,
+    parcel_of,
+    records_of,
+    step_at,
+    subscription_of,
+)
 
 PEER = at(64)
 PLENTY = 1 << 30
@@ -143,6 +155,23 @@ def test_an_event_grows_older_while_it_waits_for_its_link() -> None:
     other.step.now = Micros(other.step.now + 50)
     assert other.drain() == [StoreCopy(CLUSTER, (owed_parcel.aged(50),)), content(3).aged(50)]
     assert content(1).aged(300).age_us == owed_parcel.aged(300).age_us == 300
+
+
+def test_what_expires_in_the_queue_is_answered_in_its_receivers_stead_if_it_is_the_first() -> None:
+    """Once, and in its receiver's words; what may have come before is settled by those who know."""
+    event = msgspec.structs.replace(event_of("x"), timeout_us=1_000)
+    wanted = subscription_of(on_topic("x")).id
+    deliver = Deliver(parcel_of(event), Micros(0), (Want(wanted),))
+    link = Link()
+    for message in (deliver, msgspec.structs.replace(deliver, is_repeated=True)):
+        link.step.send_followed(PEER, message)
+    link.core.flush()
+    link.step.now = Micros(link.step.now + 2_000)
+    link.core.tick()
+    assert link.core.take_answers() == [(PEER, deliver.answer_unsent(Outcome.EXPIRED))]
+    assert link.core.take_answers() == []
+    assert link.up() == []
+    assert [(record.reason, record.count) for record in records_of(link.step, Kind.DROP)] == [("expired", 1)] * 2
 
 
 def test_a_publish_that_waits_is_as_before_but_older() -> None:

@@ -222,7 +222,8 @@ def test_unpaid_debts_are_paid_again_and_only_they() -> None:
     sent(cores.step)
     tick(cores.step, cores.owner.tick, CONFIG.pubsub.redeliver_ticks)
     age = Micros(CONFIG.pubsub.redeliver_ticks * CONFIG.tick_us)
-    assert paid(cores) == [(at(1), Route(2, parcel, age, ((CLUSTER, (Want(HERE.id, b"", 1, 0),), ()),), (), PROCESS))]
+    wants = ((CLUSTER, (Want(HERE.id, b"", 1, 0),), ()),)
+    assert paid(cores) == [(at(1), Route(2, parcel, age, wants, (), PROCESS, is_repeated=True))]
 
 
 def test_what_is_older_than_the_horizon_ends_unreachable() -> None:

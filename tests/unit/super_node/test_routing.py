@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from p2psub.casts.cast import Casts, Payload
 from p2psub.model.bids import BidSum
@@ -190,7 +191,8 @@ def test_silent_peer_is_told_again_while_the_cast_waits() -> None:
     station.core.on_delivered(at(128), delivered(OTHER, (OTHER, Outcome.DELIVERED)))
     tick(station.step, station.core.tick, 2)
     (again,) = sent(station.step)
-    assert again == (at(64), deliver(64, FIRST)[1].aged(2 * TICK_US)), "older by the time it waited here"
+    older = replace(deliver(64, FIRST)[1].aged(2 * TICK_US), is_repeated=True)
+    assert again == (at(64), older), "older by the time it waited here"
     tick(station.step, station.core.tick, 10)
     assert sent(station.step) == []
     assert len(station.outcomes()) == 1
