@@ -54,7 +54,15 @@ def check_draft(draft: Draft) -> None:
     if not 0 <= draft.retain_s <= RETAIN_S_MAX:
         limits = f"retain_s must be at least 0 and at most {RETAIN_S_MAX:,.0f}, and is {draft.retain_s}"
         raise BadContent(limits, "give seconds; 0 retains nothing for later subscribers")
-    check_timeout_us(draft.timeout_us)
+    if draft.timeout_us or type(draft.timeout_us) is not int:
+        check_timeout_us(draft.timeout_us)
+
+
+def checked_copy(draft: Draft) -> Draft:
+    """The same, whatever becomes of the attributes that an application has in its hands."""
+    check_draft(draft)
+    body, attributes = draft.body, dict(draft.attributes)
+    return Draft(draft.topic, attributes, body, draft.retain_s, draft.guarantee, draft.timeout_us)
 
 
 def check_filter(wanted: Filter) -> Filter:

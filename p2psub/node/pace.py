@@ -16,8 +16,8 @@ from p2psub.model.ways import NO_WAY, Way
 
 WINDOW_US: Final = 100_000
 """So much of the link's time may be under way."""
-WINDOW_BYTES_MAX: Final = 256 * 1024
-"""A few round trips' worth of a fast network."""
+WINDOW_BYTES_MAX: Final = 1024 * 1024
+"""A few calls of a publisher that never rests, so that no fast link stands still until we have looked at it."""
 _MEMORY_US: Final = SECOND_US
 """After this time the old figures count a third. A guess."""
 _FRESH_US: Final = 10 * SECOND_US

@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import repeat
 
-import msgspec
 import trio
+from msgspec.structs import replace
 
 from p2psub.api.bids import Span, bid_of, timeout_us_of
 from p2psub.api.errors import AlreadyEnded, why_not_taken
 from p2psub.api.items import Gap, Notification
 from p2psub.api.status import PeerStatus
-from p2psub.api.validation import check_draft, check_filter, check_order, check_rate, check_replay, check_window
+from p2psub.api.validation import check_filter, check_order, check_rate, check_replay, check_window, checked_copy
 from p2psub.matching.language import parse_filter
-from p2psub.model.content import Draft, Event, Filter, Guarantee, Order, Value
+from p2psub.model.content import Draft, Filter, Guarantee, Order, Value
 from p2psub.model.effects import (
     AdvertiseCommand,
     Notify,
@@ -145,10 +145,8 @@ class Peer:
     async def publish_many(self, drafts: Sequence[Draft]) -> list[PublishOutcome]:
         """Publish many events; the outcomes come in their order, and say which were refused."""
         self._check_open()
-        for draft in drafts:
-            check_draft(draft)
         # Copies: who waits for its turn, or for an answer, may use what it handed in for something else.
-        drafts = [_copy_of_draft(draft) for draft in drafts]
+        drafts = [checked_copy(draft) for draft in drafts]
         publishing = _PublishCall(len(drafts))
         for first in range(0, len(drafts), PACE_EVENTS):
             await self._pace(is_long=first > 0)
@@ -296,19 +294,7 @@ class Peer:
             limits_us = effect.limits_us or repeat(0)
             told = zip(effect.events, effect.born_us, limits_us, strict=False)
             # Copies: the node and the other subscriptions go on with the same events.
-            subscription.put_many(
-                [Notification(_copy_of_event(event), born, limit, steady_us) for event, born, limit in told]
-            )
+            copies = [(replace(event, attributes=event.attributes.copy()), born, limit) for event, born, limit in told]
+            subscription.put_many([Notification(event, born, limit, steady_us) for event, born, limit in copies])
         else:
             subscription.put(Gap(effect.count, effect.reason))
-
-
-def _copy_of_draft(draft: Draft) -> Draft:
-    """The same, whatever becomes of the attributes that an application has in its hands."""
-    return msgspec.structs.replace(draft, attributes=dict(draft.attributes))
-
-
-def _copy_of_event(event: Event) -> Event:
-    if not event.attributes:
-        return event
-    return msgspec.structs.replace(event, attributes=dict(event.attributes))
