@@ -18,7 +18,8 @@ UNCUT_BYTES: Final = 1 << 40
 _MOVED: Final = 0.1
 """Less is not worth telling."""
 _MOVED_US_MIN: Final = 1_000
-_Figure = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+_FIGURE_MAX: Final = 1 << 62
+_Figure = Annotated[int, msgspec.Meta(ge=0, le=_FIGURE_MAX)]
 
 
 class Way(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -32,8 +33,11 @@ class Way(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def and_then(self, other: Way) -> Way:
         """This way, and the other after it."""
+        # A liar may say the largest figure that a message can carry: what we add to it must be told on, too.
         return Way(
-            self.mean_us_per_kb + other.mean_us_per_kb, self.variance + other.variance, self.fixed_us + other.fixed_us
+            min(_FIGURE_MAX, self.mean_us_per_kb + other.mean_us_per_kb),
+            min(_FIGURE_MAX, self.variance + other.variance),
+            min(_FIGURE_MAX, self.fixed_us + other.fixed_us),
         )
 
     def has_moved(self, since: Way) -> bool:

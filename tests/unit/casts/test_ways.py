@@ -5,10 +5,12 @@ from __future__ import annotations
 from p2psub.casts.ways import Ways
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, NodeId
+from p2psub.model.instants import Stamp
 from p2psub.model.messages.cube import WayNews
 from p2psub.model.places import Entry
 from p2psub.model.ways import NO_WAY, WAYS_TOLD_MAX, Way
 from p2psub.overlay.directory import Directory
+from p2psub.wire.codec import decode_batch, encode_batch
 from tests.unit.bench import at, epoch, sent, step_at
 
 SLOW = Way(60_000, 400, 5_000)
@@ -134,3 +136,15 @@ def test_a_message_tells_no_more_than_so_many_and_the_next_the_rest() -> None:
     first, second = station.tell()[neighbour.id], station.tell()[neighbour.id]
     assert len(first) == WAYS_TOLD_MAX
     assert first.keys().isdisjoint(second)
+
+
+def test_the_largest_figure_that_a_liar_can_say_is_told_on_so_that_it_can_be_read() -> None:
+    """Else those who are honest would be taken for faulty by their neighbours, and lose their links."""
+    a, d = Station("a"), Station("d")
+    a.slow[d.contact.id] = SLOW
+    most = 1 << 62
+    a.hear(d, {a.contact.id: {"c": Way(most, most, most)}})
+    said = a.tell(at(5))[at(5).id]
+    assert said["c"] == Way(most, most, most)
+    news = WayNews(tuple((ClusterId(name), way) for name, way in said.items()))
+    assert decode_batch(encode_batch([news], Stamp(1, 0)))[0] == [news]
