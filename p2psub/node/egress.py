@@ -288,7 +288,7 @@ class Egress:
         """How much may go in one message to a peer, or by it to a cluster: more would hold up what comes after it."""
         beyond = NO_WAY if cluster is None else self._beyond(peer, cluster)
         slowest = max(self.way_over(peer).mean_us_per_kb, beyond.mean_us_per_kb)
-        return PART_US * BYTES_PER_KB // slowest if slowest else UNCUT_BYTES
+        return max(1, PART_US * BYTES_PER_KB // slowest) if slowest else UNCUT_BYTES
 
     # Time
 
