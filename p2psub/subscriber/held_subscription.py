@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Final
 
 from p2psub.admission.declarations import Declared
 from p2psub.model.bids import Bid
 from p2psub.model.content import Event
 from p2psub.model.effects import Notify
-from p2psub.model.ids import NodeId, SubscriptionId
+from p2psub.model.ids import NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.subscriber.checked_parcel import Hashed
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
+
+_INFLOWS_MAX: Final = 4096
+"""Streams per subscription that are remembered: an owner of every cluster, and some that are gone."""
 
 HeldBack = tuple[Hashed, Micros, int]
 """An event, when it was published, by our clock, and up to which age it may be handed over."""
@@ -67,6 +71,15 @@ class HeldSubscription:
     gap: int = 0
     missed: dict[tuple[NodeId, int], int] = field(default_factory=dict)
     """Per process of an owner: how many events its spool dropped, as told so far."""
+
+    def inflow_of(self, owner: Process, tick: int) -> Inflow:
+        """The stream of an owner's process; of too many the one goes that was silent for longest."""
+        name = (owner.contact.id, owner.incarnation)
+        inflow = self.inflows[name] = self.inflows.pop(name, None) or Inflow(owner, tick)
+        inflow.used_tick = tick
+        if len(self.inflows) > _INFLOWS_MAX:
+            del self.inflows[next(iter(self.inflows))]
+        return inflow
 
     @property
     def early(self) -> int:

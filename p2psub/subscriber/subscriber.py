@@ -34,8 +34,6 @@ from p2psub.subscriber.publisher_order import PublisherOrder
 # Looked up once: a member of an enumeration costs as much as a call, and every delivery asks for these.
 _DELIVERED: Final = Outcome.DELIVERED
 _DEFERRED: Final = Outcome.DEFERRED
-_INFLOWS_MAX: Final = 4096
-"""Streams per subscription that are remembered: an owner of every cluster, and some that are gone."""
 _IDLE_TICKS: Final = 240
 """A stream by which nothing came for this long is forgotten: its owner says again where it stands. A guess."""
 _EARLY_MAX: Final = 256
@@ -187,7 +185,7 @@ class Subscriber:
         """Take what a stream brings if it is its turn, and what that was waiting for it; say how far we are."""
         id_, number = want.subscription, want.number
         wanted = self._wanted[id_]
-        inflow = self._inflow(wanted, owner)
+        inflow = wanted.inflow_of(owner, self._step.tick)
         inflow.skip_to(want.settled)
         if wanted.order is not None and number <= inflow.contiguous:
             # A late repetition: what we do not have of it comes again, under a number of its turn.
@@ -200,16 +198,6 @@ class Subscriber:
             self._take_number(answer, wanted, inflow, number, checked, places, want.deadline_us)
         self._release_early(wanted, inflow)
         answer.acks.append(self._ack(wanted, inflow))
-
-    def _inflow(self, wanted: HeldSubscription, owner: Process) -> Inflow:
-        name = (owner.contact.id, owner.incarnation)
-        # Last in the order of use, so the first is the one that was silent for longest.
-        inflow = wanted.inflows.pop(name, None) or Inflow(owner, self._step.tick)
-        wanted.inflows[name] = inflow
-        inflow.used_tick = self._step.tick
-        if len(wanted.inflows) > _INFLOWS_MAX:
-            del wanted.inflows[next(iter(wanted.inflows))]
-        return inflow
 
     def _take_number(
         self,
@@ -234,7 +222,9 @@ class Subscriber:
             answer = DeliveryAnswer(peer, checked.parcel.id, inflow.owner)
             self._take_number(answer, wanted, inflow, number, checked, places, deadline_us)
             answer.acks.append(self._ack(wanted, inflow))
-            self._step.send(peer, answer.as_message())
+            # A super-node that brought it has answered long ago, and would hear in vain that there is no room.
+            for to in dict.fromkeys((peer, inflow.owner.contact)):
+                self._step.send(to, answer.as_message())
 
     def _ack(self, wanted: HeldSubscription, inflow: Inflow, share: int = 1) -> StreamAck:
         room = wanted.room // share

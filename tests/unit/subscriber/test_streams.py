@@ -198,7 +198,7 @@ def test_order_is_asked_for_with_the_subscription_and_again_above_its_end() -> N
 
 
 def test_ordered_subscription_holds_back_what_comes_before_its_turn() -> None:
-    """Nothing is said of it until then; then each sender is answered, in the order of the numbers."""
+    """Nothing is said of it until then; then each sender is answered in the order of the numbers, and the owner."""
     subscriber = ordered()
     assert ends(subscriber.bring(1, one(1))) == [(1, Outcome.DELIVERED)]
     assert ends(subscriber.bring(3, one(3))) == []
@@ -206,7 +206,7 @@ def test_ordered_subscription_holds_back_what_comes_before_its_turn() -> None:
     assert subscriber.handed_over() == [1]
     answers = subscriber.bring(2, one(2))
     assert subscriber.handed_over() == [2, 3, 4]
-    assert {(to, answer.parcel.number) for to, answer in answers} == {(OWNER, 2), (OWNER, 3), (RULER, 4)}
+    assert {(to, answer.parcel.number) for to, answer in answers} == {(OWNER, 2), (OWNER, 3), (RULER, 4), (OWNER, 4)}
     assert max(ack.contiguous for _, answer in answers for ack in answer.acks) == 4
 
 
@@ -239,6 +239,15 @@ def test_full_channel_keeps_the_order() -> None:
     subscriber.consume(4)
     subscriber.bring(2, several(2, 2).part(0b10))
     assert subscriber.handed_over() == [1, 2, 3, 4, 5]
+
+
+def test_owner_hears_what_became_of_what_its_super_node_brought_too_early() -> None:
+    """The super-node does not wait for its turn; an owner that took it to be on its way would wait, and repeat it."""
+    subscriber = ordered(window=1)
+    subscriber.bring(2, one(2), sender=RULER)
+    answers = subscriber.bring(1, one(1))
+    refused = [to for to, answer in answers for said in answer.outcomes if said.outcome is Outcome.DEFERRED]
+    assert refused == [RULER, OWNER]
 
 
 def test_late_event_is_told_before_it_is_handed_over() -> None:
