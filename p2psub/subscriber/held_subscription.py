@@ -75,7 +75,8 @@ class HeldSubscription:
     def inflow_of(self, owner: Process, tick: int) -> Inflow:
         """The stream of an owner's process; of too many the one goes that was silent for longest."""
         name = (owner.contact.id, owner.incarnation)
-        inflow = self.inflows[name] = self.inflows.pop(name, None) or Inflow(owner, tick)
+        inflow = self.inflows.pop(name, None) or Inflow(owner, tick)
+        self.inflows[name] = inflow
         inflow.used_tick = tick
         if len(self.inflows) > _INFLOWS_MAX:
             del self.inflows[next(iter(self.inflows))]
