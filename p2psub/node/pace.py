@@ -19,13 +19,18 @@ WINDOW_US: Final = 100_000
 WINDOW_BYTES_MAX: Final = 1024 * 1024
 """A few calls of a publisher that never rests, so that no fast link stands still until we have looked at it."""
 _MEMORY_US: Final = SECOND_US
-"""After this time the old figures count a third. A guess."""
+"""After so much time in which the link was full the old figures count a third. A guess."""
+_GROWTH: Final = 4
+"""A window becomes no larger than so many times what arrived while the link was full, which is half of it and more."""
+_KNOWN_US: Final = 10_000
+"""A link is known once it was full for so long: buffers on the way take a little at once. A guess."""
 _FRESH_US: Final = 10 * SECOND_US
 """For so long a figure is believed enough to give messages up by it. A guess."""
 _REMEMBERED_US: Final = 300 * SECOND_US
 """For so long a figure is told to those who choose by it. A guess."""
 _EXPECTED_US_MAX: Final = Micros(30 * SECOND_US)
 """A link that needs longer for what it took is ended by its driver."""
+_UNKNOWN: Final = LinkEstimate(0.0, 0.0)
 _MEAN_MIN: Final = 0.001
 """In microseconds per KB: faster than any link."""
 
@@ -36,7 +41,17 @@ class Pace:
     The latter is known only of a link that was full: how long another was idle says nothing.
     """
 
-    __slots__ = ("_arrived", "_mean_us_per_kb", "_measured_us", "_round_trip_us", "_sent", "_variance", "window")
+    __slots__ = (
+        "_arrived",
+        "_busy_bytes",
+        "_busy_us",
+        "_mean_us_per_kb",
+        "_measured_us",
+        "_round_trip_us",
+        "_sent",
+        "_variance",
+        "window",
+    )
 
     def __init__(self, window: int, round_trip_us: int = 0) -> None:
         self.window = window
@@ -45,6 +60,9 @@ class Pace:
         self._sent = 0
         self._arrived = 0
         """Of that, as far as we were told."""
+        self._busy_us = 0.0
+        self._busy_bytes = 0.0
+        """For how long the link was full of late, and what arrived meanwhile; what is long ago counts less."""
         self._mean_us_per_kb = 0.0
         self._variance = 0.0
         self._measured_us: Micros | None = None
@@ -59,13 +77,13 @@ class Pace:
 
     @property
     def is_known(self) -> bool:
-        """Whether the link was ever full."""
+        """Whether the link was ever full, for longer than a buffer takes."""
         return self._measured_us is not None
 
     @property
     def estimate(self) -> LinkEstimate:
         """Mean and standard deviation of what a KB takes; nothing while that is unknown."""
-        return LinkEstimate(self._mean_us_per_kb, math.sqrt(self._variance))
+        return LinkEstimate(self._mean_us_per_kb, math.sqrt(self._variance)) if self.is_known else _UNKNOWN
 
     def is_fresh(self, now: Micros) -> bool:
         """Whether the estimate is of late."""
@@ -86,18 +104,24 @@ class Pace:
         """So much has arrived; and if the link was full, in what time."""
         self._arrived = news.arrived
         if news.busy_us > 0 and news.busy_bytes > 0:
-            self._measure(max(_MEAN_MIN, news.busy_us * BYTES_PER_KB / news.busy_bytes), news.busy_us, now)
-            fitting = (WINDOW_US + self._round_trip_us) * BYTES_PER_KB / self._mean_us_per_kb
-            self.window = max(1, min(WINDOW_BYTES_MAX, int(fitting)))
+            self._measure(news.busy_us, news.busy_bytes, now)
+            fitting = int((WINDOW_US + self._round_trip_us) * BYTES_PER_KB / self._mean_us_per_kb)
+            # Little that arrived at once may have found room in a buffer: it does not say that more would.
+            trusted = max(self.window, _GROWTH * news.busy_bytes)
+            self.window = max(1, min(WINDOW_BYTES_MAX, fitting, trusted))
 
-    def _measure(self, seen: float, in_us: int, now: Micros) -> None:
-        if self._measured_us is None:
-            self._mean_us_per_kb = seen
-        else:
-            share, off = 1.0 - math.exp(-in_us / _MEMORY_US), seen - self._mean_us_per_kb
-            self._mean_us_per_kb += share * off
+    def _measure(self, busy_us: int, busy_bytes: int, now: Micros) -> None:
+        """Times and bytes are added up apart, so that a short look counts for little."""
+        seen, before = max(_MEAN_MIN, busy_us * BYTES_PER_KB / busy_bytes), self._mean_us_per_kb
+        kept = math.exp(-busy_us / _MEMORY_US)
+        self._busy_us = kept * self._busy_us + busy_us
+        self._busy_bytes = kept * self._busy_bytes + busy_bytes
+        self._mean_us_per_kb = max(_MEAN_MIN, self._busy_us * BYTES_PER_KB / self._busy_bytes)
+        if before:
+            share, off = busy_us / self._busy_us, seen - before
             self._variance = (1.0 - share) * (self._variance + share * off * off)
-        self._measured_us = now
+        if self._busy_us >= _KNOWN_US:
+            self._measured_us = now
 
     def expected_us(self, size_bytes: int) -> Micros:
         """How long until so much more is there, and an answer here: that may wait behind as large a message."""

@@ -20,7 +20,7 @@ from p2psub.model.instants import SECOND_US
 from p2psub.model.messages import Message
 from p2psub.runtime.buckets import TokenBucket
 from p2psub.runtime.handshake import Greeted
-from p2psub.runtime.tcp_figures import TcpFigures, figures_of, unacknowledged_bytes
+from p2psub.runtime.tcp_figures import TcpFigures, acknowledged_bytes, figures_of, unacknowledged_bytes
 from p2psub.runtime.transport import Session
 from p2psub.wire.codec import decode_batch, encode_batch
 from p2psub.wire.framing import MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, frame, frames
@@ -60,7 +60,7 @@ class Link:
         """All that was put on the link, by weight."""
         self._drained_to: int | None = None
         self._full_since: tuple[float, int] | None = None
-        """When the link became full, and what had arrived until then."""
+        """When the link became full, and what had been acknowledged until then."""
         self._full = trio.lowlevel.ParkingLot()
         self._idle = trio.lowlevel.ParkingLot()
         self._sent = trio.lowlevel.ParkingLot()
@@ -100,7 +100,7 @@ class Link:
         if effect.drained_to is not None:
             self._drained_to = effect.drained_to
             if self._full_since is None and self.under_way > effect.drained_to:
-                self._full_since = trio.current_time(), self._taken - self.under_way
+                self._full_since = trio.current_time(), self._acknowledged
         self._idle.unpark_all()
 
     async def wait_sent(self) -> None:
@@ -152,6 +152,12 @@ class Link:
         """Bytes that the peer has not acknowledged."""
         return self._unwritten + unacknowledged_bytes(self._stream)
 
+    @property
+    def _acknowledged(self) -> int:
+        """Bytes as the kernel counts them: what messages weigh may be more than they are."""
+        said = acknowledged_bytes(self._stream)
+        return self._taken - self.under_way if said is None else said
+
     def _tell_drained(self, drained: Callable[[LinkDrained], None]) -> bool:
         """Say that the link has drained as far as the egress asked for, if it has."""
         under_way = self.under_way
@@ -159,8 +165,9 @@ class Link:
             return False
         arrived, busy_us, busy_bytes = self._taken - under_way, 0, 0
         if self._full_since is not None:
-            since_s, arrived_then = self._full_since
-            busy_us, busy_bytes = max(1, int((trio.current_time() - since_s) * SECOND_US)), arrived - arrived_then
+            since_s, acknowledged_then = self._full_since
+            busy_us = max(1, int((trio.current_time() - since_s) * SECOND_US))
+            busy_bytes = self._acknowledged - acknowledged_then
         self._drained_to = self._full_since = None
         drained(LinkDrained(self.peer.id, arrived, busy_us, busy_bytes))
         return True

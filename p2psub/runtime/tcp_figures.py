@@ -15,8 +15,9 @@ _INFO_BYTES = 168
 _INT = struct.Struct("=i")
 _RTT_US = struct.Struct("=68xI")
 _RTT_MIN_US = struct.Struct("=148xI")
+_BYTES_ACKED = struct.Struct("=120xQ")
 _DELIVERY_RATE = struct.Struct("=160xQ")
-"""Places of tcpi_rtt, tcpi_min_rtt and tcpi_delivery_rate in struct tcp_info, which only ever grows at its end."""
+"""Places of tcpi_rtt and so on in struct tcp_info, which only ever grows at its end."""
 
 
 class TcpFigures(NamedTuple):
@@ -30,6 +31,21 @@ class TcpFigures(NamedTuple):
 
 def figures_of(stream: trio.abc.Stream) -> TcpFigures | None:
     """The figures of the connection below; None where there is none, or none that says."""
+    info = _info_of(stream)
+    if info is None:
+        return None
+    return TcpFigures(
+        _RTT_US.unpack_from(info)[0], _RTT_MIN_US.unpack_from(info)[0], _DELIVERY_RATE.unpack_from(info)[0]
+    )
+
+
+def acknowledged_bytes(stream: trio.abc.Stream) -> int | None:
+    """All that the other side has acknowledged so far; None where nothing says."""
+    info = _info_of(stream)
+    return None if info is None else int(_BYTES_ACKED.unpack_from(info)[0])
+
+
+def _info_of(stream: trio.abc.Stream) -> bytes | None:
     below = _socket_below(stream)
     if below is None:
         return None
@@ -38,11 +54,7 @@ def figures_of(stream: trio.abc.Stream) -> TcpFigures | None:
     except OSError:
         # It has just been closed.
         return None
-    if len(info) < _INFO_BYTES:
-        return None
-    return TcpFigures(
-        _RTT_US.unpack_from(info)[0], _RTT_MIN_US.unpack_from(info)[0], _DELIVERY_RATE.unpack_from(info)[0]
-    )
+    return info if len(info) == _INFO_BYTES else None
 
 
 def unacknowledged_bytes(stream: trio.abc.Stream) -> int:

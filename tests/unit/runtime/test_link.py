@@ -134,6 +134,24 @@ async def test_a_message_that_nobody_would_take_is_dropped_alone(
     assert "CubeHeartbeat" in caplog.text
 
 
+async def test_a_line_is_as_fast_as_bytes_go_over_it_and_not_weights() -> None:
+    """Small messages weigh more than they are, so that there are not too many of them; a kernel counts bytes."""
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    heard, news = trio.open_memory_channel[LinkDrained](1)
+    async with listener, await trio.testing.open_stream_to_socket_listener(listener) as mine, await listener.accept():
+        link = Link(Greeted(PEER, FrameReader(), [], b""), Session(mine, passport_of(PEER.id)))
+        messages: list[Message] = [Ping()] * 100
+        weight = sum(message.weight for message in messages)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(link.write, heard.send_nowait)
+            nursery.start_soon(link.watch, heard.send_nowait)
+            link.transmit(Transmit(PEER.id, messages, STAMP, weight=weight, drained_to=0))
+            drained = await news.receive()
+            nursery.cancel_scope.cancel()
+    assert (drained.arrived, drained.busy_bytes) == (weight, link.bytes_out)
+    assert link.bytes_out < weight // 2
+
+
 async def test_the_egress_hears_that_a_link_has_drained_if_it_asked_to(nursery: trio.Nursery) -> None:
     """Once for each time it asked, and how fast; where no kernel says more, what is written has arrived."""
     wire = Wire()
