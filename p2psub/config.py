@@ -136,6 +136,9 @@ class PubSubConfig:
         return Micros(self.undelivered_ttl_us + self.undelivered_ttl_margin_us)
 
 
+Discipline = Literal["mtep", "lrt", "fix", "fcfs"]
+
+
 @dataclass(frozen=True, slots=True)
 class EgressConfig:
     """Lanes of a link."""
@@ -146,7 +149,7 @@ class EgressConfig:
     """Per link, by weight: messages differ in size a thousandfold."""
     bulk_share: Share = 0.1
     """Part of the link that bulk gets while content waits."""
-    discipline: Literal["mtep", "lrt", "fix", "fcfs"] = "mtep"
+    discipline: Discipline = "mtep"
     """Which content leaves first: docs/protocol/queues.md."""
     weight: Share = 0.4
     """Of what sending now earns, beside what waiting costs the others; for mtep alone."""

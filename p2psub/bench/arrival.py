@@ -21,3 +21,9 @@ async def wait_for_arrival(peers: Sequence[Worker], wanted: int, silence_s: floa
                 patience.deadline = trio.current_time() + silence_s
             await trio.sleep(LOOK_EVERY_S)
     return last_s
+
+
+async def wait_for_discharge(peers: Sequence[Worker]) -> None:
+    """Return when no peer owes anything to anybody."""
+    while any([(await peer.look()).owed for peer in peers]):
+        await trio.sleep(LOOK_EVERY_S)

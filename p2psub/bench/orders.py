@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from p2psub.api.settings import NODE
+from p2psub.bench.bid_load import BidLoad
 from p2psub.bench.content import EventLoad
+from p2psub.config import Discipline
 
 
 class WorkerOrder(msgspec.Struct, frozen=True, tag=True):
@@ -22,6 +25,10 @@ class EnterOrder(WorkerOrder, frozen=True):
     token: str
     cluster: str
     traces: bool
+    listen: str = "127.0.0.1:0"
+    public_address: str | None = None
+    discipline: Discipline = NODE.egress.discipline
+    """Of the queues of its links."""
 
 
 class GatherOrder(WorkerOrder, frozen=True):
@@ -30,12 +37,25 @@ class GatherOrder(WorkerOrder, frozen=True):
     ids: tuple[str, ...]
 
 
+class CubeOrder(WorkerOrder, frozen=True):
+    """Wait until so many clusters have their places in the cube, yours among them. Answered by Done."""
+
+    clusters: int
+
+
 class SubscribeOrder(WorkerOrder, frozen=True):
     """Give up the subscriptions there were, if any, and have these. Answered by Done once all clusters know them."""
 
     filters: tuple[str, ...]
     window: int = 1 << 20
     """No subscriber of a benchmark is too slow to be sent more."""
+
+
+class BidOrder(WorkerOrder, frozen=True):
+    """Have the subscriptions with these numbers of a load, with their bids. Answered by Bids, once all know them."""
+
+    load: BidLoad
+    numbers: tuple[int, ...]
 
 
 class ListenOrder(WorkerOrder, frozen=True):
@@ -97,6 +117,20 @@ class PublishForOrder(WorkerOrder, frozen=True):
     """If there is one, every event has a call of its own, whatever else is under way."""
 
 
+class OfferOrder(WorkerOrder, frozen=True):
+    """Publish a load, each event at its instant, whatever else is under way. Answered by Offered."""
+
+    load: BidLoad
+
+
+class NoteOrder(WorkerOrder, frozen=True):
+    """Note from now on what your links carry, and which events you consume. Answered by Done."""
+
+
+class NotesOrder(WorkerOrder, frozen=True):
+    """Say what you noted, and note no more. Answered by BidderNotes."""
+
+
 class RollOrder(WorkerOrder, frozen=True):
     """Say which events were acknowledged to you and which you consumed. Answered by EventRoll."""
 
@@ -133,7 +167,9 @@ class DumpProfileOrder(WorkerOrder, frozen=True):
 AnyWorkerOrder = (
     EnterOrder
     | GatherOrder
+    | CubeOrder
     | SubscribeOrder
+    | BidOrder
     | ListenOrder
     | DialOrder
     | PrepareOrder
@@ -141,6 +177,9 @@ AnyWorkerOrder = (
     | ConsumeOrder
     | FollowOrder
     | PublishForOrder
+    | OfferOrder
+    | NoteOrder
+    | NotesOrder
     | RollOrder
     | PingOrder
     | EchoOrder
@@ -204,6 +243,56 @@ class EventRoll(WorkerAnswer, frozen=True):
     """How many events were of which age, rounded, when they were consumed."""
 
 
+class Bids(WorkerAnswer, frozen=True):
+    """What the overlay calls the subscriptions, by their numbers."""
+
+    subscriptions: dict[int, str]
+
+
+class Offered(WorkerAnswer, frozen=True):
+    """When each event was published, by its number and the clock of the machine, and which number its id has.
+
+    What was refused has the number 0.
+    """
+
+    published_ns: tuple[int, ...]
+    sequences: tuple[int, ...]
+
+
+class HandOver(NamedTuple):
+    """An application consumed an event."""
+
+    subscription: int
+    event: int
+    at_ns: int
+
+
+class LinkNotes(msgspec.Struct, frozen=True):
+    """What went over the link to one peer."""
+
+    committed: list[int]
+    """Bytes under way, at one instant after the other at which any were."""
+    beats_us: list[int]
+    """What our clock said when a heartbeat was heard, less what the peer's had said when it was sent."""
+    paces: list[tuple[int, float]]
+    """Microseconds that a KB takes, as far as the queue knows, and when it began to take it for that."""
+    silence_us_max: int
+    """Between one frame and the next."""
+    bodies: int
+    """That were heard, one for each message and event in it."""
+    distinct_bodies: int
+    """The same, each event once."""
+
+
+class BidderNotes(WorkerAnswer, frozen=True):
+    """What a peer noted since the NoteOrder, and how its steady clock differs from that of the machine."""
+
+    hand_overs: tuple[HandOver, ...]
+    links: dict[str, LinkNotes]
+    """By the id of the peer."""
+    clock_off_us: int
+
+
 class WorkerStatus(WorkerAnswer, frozen=True):
     """CPU time since the start, and memory; for a peer, who it is, and what it counts."""
 
@@ -218,6 +307,8 @@ class WorkerStatus(WorkerAnswer, frozen=True):
     followed: int = 0
     """Different events consumed since the FollowOrder, the last one at this instant."""
     followed_ns: int = 0
+    owed: int = 0
+    """Events that it has published or stored and that are not discharged."""
 
 
 _encoder: Final = msgspec.json.Encoder()

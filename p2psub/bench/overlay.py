@@ -13,7 +13,9 @@ import trio
 from bootstrap.authority import Authority
 from bootstrap.service import Service, ServiceConfig
 from p2psub.bench.orders import EnterOrder, GatherOrder
+from p2psub.bench.slow_line import SlowAccess
 from p2psub.bench.workers import Crew, Worker
+from p2psub.config import Discipline
 from p2psub.model.ids import NodeId, Place
 from p2psub.model.rights import Rights
 
@@ -22,7 +24,7 @@ TOKEN_S: Final = 3600
 
 
 class BenchOverlay:
-    """Peers of one cluster."""
+    """Peers of one cluster; or peers that are a cluster each."""
 
     def __init__(self, directory: Path, crew: Crew, bootstrap: str, token: str, traces: bool) -> None:
         self._directory = directory
@@ -50,6 +52,25 @@ class BenchOverlay:
             for peer in self.peers:
                 nursery.start_soon(peer.tell, GatherOrder(tuple(ids.values())))
         return added
+
+    async def add_cluster(self, name: str, module: str, access: SlowAccess, discipline: Discipline) -> Worker:
+        """Start a peer that is a cluster of its own, and that others reach over slow lines."""
+        peer = await self._crew.hire(name, module)
+        entry = EnterOrder(
+            str(self.data_of(peer)),
+            name,
+            self._bootstrap,
+            self._token,
+            name,
+            self._traces,
+            access.inner,
+            access.address,
+            discipline,
+        )
+        await peer.tell(entry)
+        self.peers.append(peer)
+        self._ids[name] = _id_of((await peer.look()).id)
+        return peer
 
     def _entry(self, peer: Worker) -> EnterOrder:
         return EnterOrder(str(self.data_of(peer)), peer.name, self._bootstrap, self._token, CLUSTER, self._traces)

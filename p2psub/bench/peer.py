@@ -6,12 +6,13 @@ import logging
 import os
 import time
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import trio
 
-from p2psub.api.settings import PeerConfig
+from p2psub.api.settings import NODE, PeerConfig
 from p2psub.api.status import PeerStatus
 from p2psub.bench.consumer import consume
 from p2psub.bench.content import AT_NS
@@ -43,6 +44,7 @@ from p2psub.demo.memory import rss_bytes_of
 from p2psub.model.content import Draft
 from p2psub.runtime.gc_tuning import tune_gc
 from p2psub.runtime.host import open_peer
+from p2psub.runtime.inbox import Inbox
 from p2psub.runtime.peer import Peer
 from p2psub.runtime.subscription_stream import SubscriptionStream
 
@@ -50,8 +52,9 @@ from p2psub.runtime.subscription_stream import SubscriptionStream
 class PeerWorker:
     """Carries out orders; the peer and its subscriptions live on the stack."""
 
-    def __init__(self, stack: AsyncExitStack) -> None:
+    def __init__(self, stack: AsyncExitStack, inbox: Inbox | None = None) -> None:
         self._stack = stack
+        self._inbox = inbox
         self._subscribing = AsyncExitStack()
         self._notes = Notes()
         self._drafts: list[Draft] = []
@@ -104,12 +107,15 @@ class PeerWorker:
             Path(order.data),
             order.bootstrap,
             order.token,
+            order.listen,
+            order.public_address,
             name=order.name,
             cluster=order.cluster,
             traces=order.traces,
             leaves=False,
+            node=replace(NODE, egress=replace(NODE.egress, discipline=order.discipline)),
         )
-        self._peer = await self._stack.enter_async_context(open_peer(config))
+        self._peer = await self._stack.enter_async_context(open_peer(config, self._inbox))
         await self._stack.enter_async_context(self._subscribing)
         await self._peer.wait_ready()
         tune_gc()
@@ -173,6 +179,7 @@ class PeerWorker:
             rss_bytes_of(os.getpid()),
             self._roll.events,
             self._roll.last_ns,
+            status.node.outbox + status.node.undischarged,
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from p2psub.bench.content import BODY_BYTES
+from p2psub.config import Discipline
 from p2psub.errors import ConfigError
 from p2psub.model.content import PINNED_TOPICS_MAX, Guarantee
 from p2psub.model.seals import BATCH_MAX
@@ -22,6 +23,12 @@ RING_PEERS: Final = 4
 
 CALLS: Final = 4
 """Calls under way at a time, of all publishers: one that waits for each call's acknowledgements is mostly idle."""
+
+CLUSTERS_MIN: Final = 3
+"""With fewer there is one link."""
+
+BESIDE_BYTES: Final = 800
+"""About what an event takes on a line beside its body: attributes, seal, TLS, who wants it (a few subscriptions)."""
 
 WARM_UP_S_MAX: Final = 3.0
 
@@ -197,6 +204,39 @@ class StalledPlan(BenchPlan):
         for name in ("idle_s", "timed_s", "rate_per_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(name.removesuffix("_s").removesuffix("_per"), "use more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarningPlan(BenchPlan):
+    """Clusters on slow lines, which are offered more than they carry, under one policy after the other."""
+
+    link_bytes_per_s: float = 64_000.0
+    """Of every line between two clusters, each way."""
+    load: float = 2.0
+    """Bytes that are offered, to what a line carries, if every event is wanted behind it."""
+    subscriptions: int = 64
+    """In all clusters but the publisher's."""
+    policies: tuple[Discipline, ...] = ("fcfs", "fix", "lrt", "mtep")
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """What is published and wanted, and when, is drawn by the seed alone."""
+    duration_s: float = 25.0
+    clusters: int = 3
+    body_bytes: int = 1_200
+    at_once: int = 1
+
+    def __post_init__(self) -> None:
+        BenchPlan.__post_init__(self)
+        self._check_counts("subscriptions", "body_bytes")
+        for name in ("link_bytes_per_s", "load", "duration_s"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError("seconds" if name == "duration_s" else name, "use more than 0")
+        if self.clusters < CLUSTERS_MIN:
+            raise ConfigError("clusters", f"use {CLUSTERS_MIN} or more: one publishes, and events must be passed on")
+
+    @property
+    def rate_per_s(self) -> float:
+        """Events published a second."""
+        return round(self.load * self.link_bytes_per_s / (self.body_bytes + BESIDE_BYTES), 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

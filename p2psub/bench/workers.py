@@ -82,10 +82,12 @@ class Crew:
         self._logs = logs
         self._group = group
 
-    async def hire(self, name: str, module: str) -> Worker:
-        """One more."""
+    async def hire(self, name: str, module: str, machine: Sequence[str] = ()) -> Worker:
+        """One more; `machine` is what runs a command where it shall be, if that is not here."""
         log = self._logs / f"{name}.log"
-        return await self._stack.enter_async_context(_working(name, module, log, self._group))
+        return await self._stack.enter_async_context(
+            _working([*machine, sys.executable, "-m", module], name, log, self._group)
+        )
 
 
 @asynccontextmanager
@@ -97,11 +99,11 @@ async def open_crew(logs: Path) -> AsyncIterator[Crew]:
 
 
 @asynccontextmanager
-async def _working(name: str, module: str, log: Path, group: int) -> AsyncIterator[Worker]:
+async def _working(command: list[str], name: str, log: Path, group: int) -> AsyncIterator[Worker]:
     options: dict[str, Any] = {"process_group": group}
     with log.open("wb") as said:
         process = await trio.lowlevel.open_process(
-            [sys.executable, "-m", module],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said.fileno(),

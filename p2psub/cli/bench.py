@@ -17,17 +17,20 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.bench.plan import BenchPlan, FilteredPlan, LinkPlan, Ownership, PromisedPlan, StalledPlan
+from p2psub.bench.plan import BenchPlan, EarningPlan, FilteredPlan, LinkPlan, Ownership, PromisedPlan, StalledPlan
 from p2psub.cli.bench_analyze import bench_analyze
 from p2psub.cli.bench_queue import bench_queue
 from p2psub.cli.bench_store import bench_store
-from p2psub.cli.bench_tables import filtered_table, link_table, promised_table, stalled_table
+from p2psub.cli.bench_tables import earning_table, filtered_table, link_table, promised_table, stalled_table
+from p2psub.cli.choices import read_policies
 from p2psub.cli.exits import explained
 from p2psub.cli.interrupts import run_interruptible
 from p2psub.cli.matching import bench_matching
+from p2psub.cli.ranges import read_seeds
 from p2psub.model.content import Guarantee
 
 if TYPE_CHECKING:
+    from p2psub.bench.earning_report import EarningReport
     from p2psub.bench.promised_report import PromisedReport
     from p2psub.bench.report import FilteredReport, LinkReport
     from p2psub.bench.stalled import StalledReport
@@ -36,12 +39,14 @@ if TYPE_CHECKING:
 EXIT_LOST = 3
 
 P = TypeVar("P", bound=BenchPlan)
-R = TypeVar("R", "LinkReport", "FilteredReport", "PromisedReport", "StalledReport")
+R = TypeVar("R", "LinkReport", "FilteredReport", "PromisedReport", "StalledReport", "EarningReport")
+EARNING = EarningPlan()
+"""Its defaults."""
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Measure peers on this machine: real processes, TLS on loopback.",
-    epilog="Exit codes: 0 fine, 1 it did not come to figures, 3 events were lost or came twice, or choices differ.",
+    epilog="Exit codes: 0 fine, 1 it did not come to figures, 3 events were lost, doubled or late, or choices differ.",
 )
 
 app.command("matching")(bench_matching)
@@ -168,6 +173,45 @@ def stalled(plan: StalledPlan, as_json: bool) -> None:
     report = _measure(plan, lambda directory, reporter: bench_stalled(plan, directory, reporter))
     _say(report, as_json, stalled_table)
     _end(report.lost + report.duplicates)
+
+
+@app.command()
+def earning(
+    link_bytes_per_s: Annotated[float, typer.Option(help="What a line between two clusters carries, each way.")] = (
+        EARNING.link_bytes_per_s
+    ),
+    load: Annotated[float, typer.Option(help="Bytes offered, to what a line carries.")] = EARNING.load,
+    subscriptions: Annotated[int, typer.Option(help="In all clusters but the publisher's.")] = EARNING.subscriptions,
+    policies: Annotated[str, typer.Option(help="Comma-separated.")] = ",".join(EARNING.policies),
+    seeds: Annotated[str, typer.Option(help="A..B (both included), or a list like 1,5,9.")] = "0..2",
+    seconds: Annotated[float, typer.Option(help="For how long each run publishes.")] = EARNING.duration_s,
+    clusters: Annotated[int, typer.Option(help="One peer each; the first one publishes.")] = EARNING.clusters,
+    body: Annotated[int, typer.Option(help="Bytes of an event's body.")] = EARNING.body_bytes,
+    patience: Annotated[float, typer.Option(help="Seconds that clusters may take to form.")] = EARNING.patience_s,
+    as_json: AsJson = False,
+) -> None:
+    """What each policy of the links' queues earns where lines between clusters are slow, by deadlines and prices.
+
+    Each cluster is one peer, which others reach over a line that carries so many bytes a second. One peer publishes
+    more than a line carries; every policy gets the same events and subscriptions, drawn by the seed.
+    """
+    with explained(as_json):
+        plan = EarningPlan(
+            link_bytes_per_s=link_bytes_per_s,
+            load=load,
+            subscriptions=subscriptions,
+            policies=tuple(read_policies(policies)),
+            seeds=tuple(read_seeds(seeds)),
+            duration_s=seconds,
+            clusters=clusters,
+            body_bytes=body,
+            patience_s=patience,
+        )
+        from p2psub.bench.earnings import bench_earning  # noqa: PLC0415
+
+        report = _measure(plan, lambda directory, reporter: bench_earning(plan, directory, reporter))
+    _say(report, as_json, earning_table)
+    _end(report.violations)
 
 
 def _measure(plan: BenchPlan, bench: Callable[[Path, ProgressReporter], Awaitable[R]]) -> R:

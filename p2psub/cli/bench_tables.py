@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from p2psub.bench.earning_report import EarningReport
     from p2psub.bench.promised_report import PromisedReport, PromisedSettings
     from p2psub.bench.queue_report import QueueReport
     from p2psub.bench.report import BenchSettings, BurstSettings, FilteredReport, LinkReport
@@ -166,6 +167,44 @@ def queue_table(report: QueueReport) -> Table:
     machine = f"{settings.cpus} CPUs, load {settings.load_average:.1f} at the start, {python}"
     table.caption = f"{settings.pops:,} messages left each; seed {settings.seed}; {machine}"
     return table
+
+
+def earning_table(report: EarningReport) -> Table:
+    """The report of `bench earning`."""
+    settings = report.settings
+    line = f"{settings.link_bytes_per_s:,.0f} bytes/s"
+    table = Table(title=f"{settings.clusters} clusters on lines of {line}, offered {settings.load:g} times that")
+    for heading in (
+        "policy", "seed", "pairs", "on time", "expired", "earning", "line busy", "under way p99", "heartbeat p99",
+        "copies", "violations",
+    ):  # fmt: skip
+        table.add_column(heading, justify="left" if heading == "policy" else "right")
+    for one in report.results:
+        table.add_row(
+            one.policy,
+            str(one.seed),
+            f"{one.matched:,}",
+            f"{one.on_time:,}",
+            f"{one.expired:,}",
+            f"{one.earning:,.0f}",
+            f"{one.link_busy_share:.1%}",
+            f"{one.committed_ms_p99:,.0f} ms",
+            f"{one.heartbeat_ms_p99:,.0f} ms",
+            f"{one.content_copies:.3f}",
+            f"{one.violations:,}",
+        )
+    times = [
+        f"mtep / {ratio.policy}: earning {_times(ratio.earning_mean)}, on time {_times(ratio.success_mean)}"
+        for ratio in report.ratios
+    ]
+    python = f"Python {settings.python}, {'compiled' if settings.compiled else 'not compiled'}"
+    machine = f"{settings.cpus} CPUs, load {settings.load_average:.1f} at the start, {python}"
+    table.caption = "; ".join([*times, f"{settings.rate_per_s:g} events/s for {settings.seconds:g} s", machine])
+    return table
+
+
+def _times(mean: float | None) -> str:
+    return "-" if mean is None else f"{mean:.2f}"
 
 
 def _ratio(report: PromisedReport, figure: str) -> str:

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from p2psub.cli.choices import each_of, one_of
+from p2psub.cli.choices import each_of, one_of, read_policies
 from p2psub.cli.exits import explained
 from p2psub.cli.ranges import read_figures, read_seeds
 from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress_of
@@ -68,7 +68,7 @@ def sim_mtep(
     )
 
     with explained(as_json):
-        chosen = _policies(policies)
+        chosen = read_policies(policies)
         weighed = read_figures("weights", weights, 0.0, 1.0)
         readings = [
             MeshReading(
@@ -129,14 +129,6 @@ def performed(
                 found.update(some)
                 progress.advance(task)
     return [found[trial] for trial in trials]
-
-
-def _policies(text: str) -> list[str]:
-    names = list(dict.fromkeys(part.strip() for part in text.split(",")))
-    for name in names:
-        if name not in POLICIES:
-            raise ConfigError("policies", f"{name!r} is not a valid value; choose from {', '.join(POLICIES)}")
-    return names
 
 
 def _print_tables(results: Sequence[MeshResult], times: Sequence[MeshRatio], gains: Sequence[PathGain]) -> None:

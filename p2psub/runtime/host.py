@@ -43,8 +43,8 @@ LEAVE_S_MAX = 10.0
 
 
 @asynccontextmanager
-async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
-    """Run a peer while the block runs.
+async def open_peer(config: PeerConfig, inbox: Inbox | None = None) -> AsyncIterator[Peer]:
+    """Run a peer while the block runs; an inbox of one's own sees first what its links bring.
 
     ConfigError, EnrolmentFailed and StoreError say why it cannot be begun, and what to do.
     """
@@ -58,7 +58,7 @@ async def open_peer(config: PeerConfig) -> AsyncIterator[Peer]:
         with state.usable():
             transport = TlsTransport(config.listen, state.credentials(identity.enrolment), config.public_address)
             stack.callback(transport.close)
-            host = PeerHost(config, state, identity, store, transport, await transport.bind())
+            host = PeerHost(config, state, identity, store, transport, await transport.bind(), inbox)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(host.run)
             try:
@@ -78,7 +78,14 @@ class PeerHost:
     """The parts of one running peer."""
 
     def __init__(
-        self, config: PeerConfig, state: State, identity: Identity, store: Store, transport: TlsTransport, address: str
+        self,
+        config: PeerConfig,
+        state: State,
+        identity: Identity,
+        store: Store,
+        transport: TlsTransport,
+        address: str,
+        inbox: Inbox | None = None,
     ) -> None:
         self._config = config
         self._state = state
@@ -91,7 +98,7 @@ class PeerHost:
         self._capability = self._meter.measure(0.0)
         self._address = address
         me = Contact(identity.passport.id, address)
-        inbox = self._inbox = Inbox()
+        inbox = self._inbox = Inbox() if inbox is None else inbox
         self._links = LinkTable(
             Self(identity.enrolment.overlay, me, store.incarnation), transport, inbox, identity.denied
         )
@@ -235,6 +242,7 @@ class PeerHost:
                     up=True,
                     bytes_in=link.bytes_in,
                     bytes_out=link.bytes_out,
+                    under_way=link.under_way,
                     queue=node.link_queues.get(link.peer.id),
                 )
                 for link in links

@@ -14,6 +14,7 @@ SLEEPS = {
     "bootstrap/service.py": "the ledger is written by commands of the operator, which are other processes",
     "p2psub/analysis/standalone.py": "a Spark master is another program, and tells nobody that it listens",
     "p2psub/bench/arrival.py": "whether all has come is known by several peers, which answer and do not call",
+    "p2psub/bench/earnings.py": "peers write their traces a second later: for the time itself",
     "p2psub/bench/promised.py": "peers write their traces and erase some seconds later: for the time itself",
     "p2psub/bench/stalled.py": "an owner has nothing to do for a while: for the time itself",
     "p2psub/demo/formation.py": "whether an overlay has formed is known by its peers, which answer and do not call",

@@ -41,10 +41,16 @@ class Host:
     """A machine, as far as the network goes."""
 
     def __init__(self, namespace: str, address: str, switch: str, port: str) -> None:
+        self._namespace = namespace
         self.address = address
         self.machine = ("ip", "netns", "exec", namespace)
         """What runs a command there."""
         self._port = ("-n", switch, "link", "set", port)
+
+    def slow_down(self, rate: str) -> None:
+        """Let the machine send no faster, by a buffer of one second; again, and the rate is another."""
+        line = ("tbf", "rate", rate, "burst", "5kb", "latency", "1s")
+        _run("tc", "-n", self._namespace, "qdisc", "replace", "dev", "cable", "root", *line)
 
     def cut(self) -> None:
         """Pull its cable."""
@@ -76,4 +82,8 @@ def _make_namespace(name: str, stack: ExitStack) -> None:
 
 
 def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+    _run("ip", *words)
+
+
+def _run(*words: str) -> None:
+    subprocess.run(words, check=True, capture_output=True, text=True)

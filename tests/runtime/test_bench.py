@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from p2psub.bench.bid_load import BidLoad
+from p2psub.bench.earning_report import EarningRatio, EarningReport, EarningResult
 from p2psub.bench.promised_report import PromisedFigures, PromisedReport
 from p2psub.bench.report import FilteredReport, LinkReport
 from p2psub.bench.stalled import StalledReport
@@ -103,6 +105,36 @@ def test_stalled_subscriber_gets_everything_in_the_end(tmp_path: Path) -> None:
     figures = {name: value for name, value in report.items() if isinstance(value, float)}
     assert not {name: value for name, value in figures.items() if value <= 0}
     assert report["settings"]["window"] == 64
+
+
+@pytest.mark.slow
+def test_earning_compares_policies_on_slow_lines(tmp_path: Path) -> None:
+    """Every pair has one end, lines are full, no body goes twice; who goes by deadline and price earns more."""
+    options = ("--link-bytes-per-s=64000", "--load=2", "--subscriptions=64", "--policies=fcfs,mtep", "--seeds=1")
+    report = report_of(tmp_path, "earning", *options, "--seconds=10")
+    assert set(report) == set(EarningReport.__struct_fields__)
+    first_come, mtep = report["results"]
+    assert [result["policy"] for result in report["results"]] == ["fcfs", "mtep"]
+    assert first_come["matched"] == mtep["matched"] == len(BidLoad(1, *rate_of(report), 64, 1_200).matched)
+    for result in report["results"]:
+        assert set(result) == set(EarningResult.__struct_fields__)
+        assert result["published"] == round(10 * report["settings"]["rate_per_s"])
+        assert result["on_time"] + result["expired"] == result["matched"]
+        assert result["earning"] == pytest.approx(result["earned"] - result["penalties"])
+        assert (result["late"], result["violations"]) == (0, 0)
+        assert result["content_copies"] == 1.0
+        assert 0.5 < result["link_busy_share"] <= 1.01
+        assert result["committed_ms_p99"] > 0
+        assert result["heartbeat_ms_p99"] > 0
+    assert mtep["earning"] > first_come["earning"]
+    (ratio,) = report["ratios"]
+    assert set(ratio) == set(EarningRatio.__struct_fields__)
+    assert ratio["success_mean"] == pytest.approx(mtep["on_time"] / first_come["on_time"], abs=1e-3)
+
+
+def rate_of(report: dict[str, Any]) -> tuple[float, float]:
+    """Events a second, and for how long."""
+    return report["settings"]["rate_per_s"], report["settings"]["seconds"]
 
 
 def test_store_is_measured_beside_a_bare_loop(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from p2psub.bench.plan import FilteredPlan, LinkPlan, PromisedPlan, StorePlan
+from p2psub.bench.plan import EarningPlan, FilteredPlan, LinkPlan, PromisedPlan, StorePlan
 from p2psub.errors import ConfigError
 
 
@@ -57,6 +57,29 @@ def test_promises_need_topics_and_publishers_in_the_ring(field: str, options: di
     with pytest.raises(ConfigError) as caught:
         PromisedPlan(**options)
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("link_bytes_per_s", {"link_bytes_per_s": 0.0}),
+        ("load", {"load": -1.0}),
+        ("seconds", {"duration_s": float("inf")}),
+        ("clusters", {"clusters": 2}),
+        ("subscriptions", {"subscriptions": 0}),
+        ("body_bytes", {"body_bytes": 0}),
+    ],
+)
+def test_policies_are_compared_on_lines_that_are_offered_something(field: str, options: dict[str, Any]) -> None:
+    """The error begins with the option to change."""
+    with pytest.raises(ConfigError) as caught:
+        EarningPlan(**options)
+    assert caught.value.field == field
+
+
+def test_a_load_is_counted_with_what_events_take_beside_their_bodies() -> None:
+    """Twice a line of 46,000 bytes a second, in events of 2,300."""
+    assert EarningPlan(link_bytes_per_s=46_000.0, load=2.0, body_bytes=1_500).rate_per_s == 40.0
 
 
 @pytest.mark.parametrize(("publishers", "calls"), [(1, 4), (2, 2), (3, 1), (4, 1)])
