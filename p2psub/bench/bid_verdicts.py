@@ -19,8 +19,9 @@ from p2psub.model.records import Kind, Record
 
 MISSES: Final = frozenset({Outcome.EXPIRED, Outcome.HOPELESS, Outcome.UNREACHABLE, Outcome.SPOOL_FULL})
 """How pairs end that were owed and not handed over."""
-UNTOLD_US: Final = 100_000
-"""So much older than its age says an event may be: no age counts the quickest of a link, nor a task that must wait."""
+UNTOLD_US: Final = 300_000
+"""So much older than its age says an event may be, as for S18 in the simulator: no age counts the quickest of a link,
+nor how long a process with work to do must wait for a processor."""
 
 Pair = tuple[int, int]
 """A subscription and an event, by their numbers in the load."""

@@ -17,7 +17,7 @@ import trio
 
 from p2psub.bench.arrival import wait_for_discharge
 from p2psub.bench.bid_load import BidLoad
-from p2psub.bench.bid_verdicts import Misses, judged
+from p2psub.bench.bid_verdicts import BidVerdicts, Misses, judged
 from p2psub.bench.earning_report import EarningReport, EarningResult, EarningSettings, earning_ratios
 from p2psub.bench.orders import BidderNotes, BidOrder, Bids, CubeOrder, NoteOrder, NotesOrder, Offered, OfferOrder
 from p2psub.bench.overlay import BenchOverlay, open_overlay
@@ -98,7 +98,10 @@ async def _result(plan: EarningPlan, policy: Discipline, seed: int, files: Path,
         ):
             await trial.end()
         lines.cancel_scope.cancel()
-    return trial.result(policy)
+    verdicts = trial.verdicts()
+    if verdicts.violations:
+        stages.reporter.note(f"{title}: {verdicts}")
+    return trial.result(policy, verdicts)
 
 
 class _EarningTrial:
@@ -146,16 +149,19 @@ class _EarningTrial:
         await trio.sleep(_TRACED_S)
         self._notes = [await peer.ask(NotesOrder(), BidderNotes) for peer in self._peers]
 
-    def result(self, policy: Discipline) -> EarningResult:
-        """What became of the pairs, and what the lines carried."""
-        load, offered = self._load, self._offered
-        misses = Misses.read(read_segments(self._traces), load, self._ids[0], self._names, offered)
-        verdicts = judged(load, offered, [one for each in self._notes for one in each.hand_overs], misses)
+    def verdicts(self) -> BidVerdicts:
+        """What became of the pairs."""
+        misses = Misses.read(read_segments(self._traces), self._load, self._ids[0], self._names, self._offered)
+        hand_overs = [one for each in self._notes for one in each.hand_overs]
+        return judged(self._load, self._offered, hand_overs, misses)
+
+    def result(self, policy: Discipline, verdicts: BidVerdicts) -> EarningResult:
+        """That, and what the lines carried."""
         figures = _LineFigures(self._notes, self._ids)
         return EarningResult(
             policy=policy,
-            seed=load.seed,
-            published=sum(sequence > 0 for sequence in offered.sequences),
+            seed=self._load.seed,
+            published=sum(sequence > 0 for sequence in self._offered.sequences),
             matched=verdicts.matched,
             on_time=verdicts.on_time,
             expired=verdicts.expired,

@@ -19,8 +19,12 @@ _SEGMENT_BYTES: Final = 536
 """Of loopback a segment may have 64 KiB: more than a slow line carries in half a second."""
 _RECEIVE_BUFFER_BYTES: Final = 2304
 """The least that Linux gives, which doubles it: two or three segments are acknowledged before they are carried."""
-_BURST_S: Final = 0.01
-"""A piece that comes so much late, because we were, is carried as if it had been there: else the line were slower."""
+_TURN_S: Final = 0.001
+"""A sender that is told of room needs so long to use it: the line is not idle meanwhile."""
+_IDLE_S: Final = 0.01
+"""When nothing has come for so long, the line was idle, and has nothing to catch up on."""
+_LATE_S_MAX: Final = 0.25
+"""On a busy machine the relay is late, and catches up on so much: else the line were slower than it is called."""
 _FAULTS: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError)
 
 
@@ -30,17 +34,29 @@ class SlowLine:
     def __init__(self, bytes_per_s: float) -> None:
         self._bytes_per_s = bytes_per_s
         self._free_s = 0.0
+        """When all that came so far is carried."""
         self.carried = 0
         """Bytes so far."""
 
     async def carry(self, source: trio.SocketStream, sink: trio.SocketStream) -> None:
         """Carry what comes until there is no more."""
+        asked_s = self._free_s = trio.current_time()
         while piece := await source.receive_some(_SEGMENT_BYTES):
-            self._free_s = max(trio.current_time() - _BURST_S, self._free_s) + len(piece) / self._bytes_per_s
+            self._begin(asked_s, trio.current_time())
+            self._free_s += len(piece) / self._bytes_per_s
             await trio.sleep_until(self._free_s)
             self.carried += len(piece)
             await sink.send_all(piece)
+            asked_s = trio.current_time()
         await sink.send_eof()
+
+    def _begin(self, asked_s: float, came_s: float) -> None:
+        """A piece has come: the line begins with it when it is free, and not while there was none."""
+        idle_s = came_s - asked_s
+        if idle_s > _IDLE_S:
+            self._free_s = max(self._free_s, came_s)
+        else:
+            self._free_s = max(self._free_s + (idle_s if idle_s > _TURN_S else 0.0), came_s - _LATE_S_MAX)
 
 
 class SlowAccess:
