@@ -52,8 +52,8 @@ class LinkStatus(msgspec.Struct, frozen=True, kw_only=True):
     up: bool
     bytes_in: int
     bytes_out: int
-    under_way: int = 0
-    """Bytes that the other side has not acknowledged, by the kernel's word."""
+    committed_bytes: int = 0
+    """What the other side has not acknowledged, by the kernel's word at this instant: nothing can overtake it."""
     queue: LinkQueueStatus | None = None
     """None while the core has not heard of it yet."""
 

@@ -64,8 +64,8 @@ class LinkTap(Inbox):
         """Note how much is under way on each link on which anything is, and how fast its queue takes it to be."""
         for link in links:
             tally = self._tallies[link.peer]
-            if link.under_way:
-                tally.committed.append(link.under_way)
+            if link.committed_bytes:
+                tally.committed.append(link.committed_bytes)
             pace = None if link.queue is None else link.queue.us_per_kb
             if pace is not None and (not tally.paces or tally.paces[-1][1] != pace):
                 tally.paces.append((time.monotonic_ns(), pace))

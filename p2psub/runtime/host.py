@@ -242,7 +242,7 @@ class PeerHost:
                     up=True,
                     bytes_in=link.bytes_in,
                     bytes_out=link.bytes_out,
-                    under_way=link.under_way,
+                    committed_bytes=link.committed,
                     queue=node.link_queues.get(link.peer.id),
                 )
                 for link in links

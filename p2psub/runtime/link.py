@@ -153,6 +153,11 @@ class Link:
         return self._unwritten + unacknowledged_bytes(self._stream)
 
     @property
+    def committed(self) -> int:
+        """Bytes that nothing can overtake any more; what is being handed to the kernel counts as the kernel's."""
+        return sum([effect.weight for effect in self._queued]) + unacknowledged_bytes(self._stream)
+
+    @property
     def _acknowledged(self) -> int:
         """Bytes as the kernel counts them: what messages weigh may be more than they are."""
         said = acknowledged_bytes(self._stream)

@@ -146,7 +146,9 @@ async def test_a_line_is_as_fast_as_bytes_go_over_it_and_not_weights() -> None:
             nursery.start_soon(link.write, heard.send_nowait)
             nursery.start_soon(link.watch, heard.send_nowait)
             link.transmit(Transmit(PEER.id, messages, STAMP, weight=weight, drained_to=0))
+            assert link.committed == weight
             drained = await news.receive()
+            assert link.committed == 0
             nursery.cancel_scope.cancel()
     assert (drained.arrived, drained.busy_bytes) == (weight, link.bytes_out)
     assert link.bytes_out < weight // 2
