@@ -96,6 +96,8 @@ class CubeConfig:
     """A change not yet stable is cast again this often."""
     lost_after_ticks: Ticks = 120
     """A cluster whose super-node was not replaced by then is given up by its neighbours."""
+    paths: Literal["neighbour", "load"] = "load"
+    """A multicast enters a half at the neighbour there, or where that takes least time (docs/protocol/casts.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,15 @@ at the next tick is acknowledged so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import takewhile
-from typing import Final, Protocol
+from typing import Final
 
 from p2psub.casts import spread
+from p2psub.casts.custodians import Custodians
+from p2psub.casts.entrance import Entrances
+from p2psub.casts.half import Half
+from p2psub.casts.payload import Local, Payload
 from p2psub.config import CubeConfig
 from p2psub.model.graycode import WHOLE, Prefix
 from p2psub.model.ids import CastId, Contact, NodeId
@@ -20,71 +24,9 @@ from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, Custod
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
-from p2psub.model.transmission import Transmission
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
-
-
-class Payload(Protocol):
-    """What a cast carries; all that a cast knows of it."""
-
-    @property
-    def wants_answer(self) -> bool:
-        """Whether the root waits for answers; otherwise every message is said once."""
-        ...
-
-    def aged(self, by_us: int) -> Payload:
-        """The same after so much waiting."""
-        ...
-
-    def repeated(self) -> Payload:
-        """The same for those who may have had it before."""
-        ...
-
-    def restrict(self, half: Prefix) -> Payload | None:
-        """The part of it that concerns a half; None if it concerns no cluster there."""
-        ...
-
-    def has_part_in(self, prefix: Prefix) -> bool:
-        """Whether it concerns the cluster that owns `prefix`."""
-        ...
-
-    def merge(self, summaries: Iterable[Summary]) -> Summary:
-        """One summary out of those of the parts; out of none, the empty one."""
-        ...
-
-    def request(self, id_: CastId, subcube: Prefix, hops: int) -> CastRequest:
-        """The message that asks its receiver to cover a subcube with it."""
-        ...
-
-
-class Local(Protocol):
-    """What a payload means to this cluster; `answer_locally` is called in its own time."""
-
-    def take(self, cast: CastId, payload: Payload, part: Prefix) -> None: ...
-
-    def has_time(self, payload: Payload, open_ticks: int, open_us: int) -> bool:
-        """Whether an answer still matters after a cast was open for so long."""
-        ...
-
-
-class _Half:
-    """One sibling half that we handed on; open casts that both have it share it."""
-
-    __slots__ = ("holder", "hops", "in_custody", "payload", "sent_tick", "since_us", "summary", "transmission", "tries")
-
-    def __init__(self, payload: Payload, since_us: int, hops: int) -> None:
-        self.payload = payload
-        self.since_us = since_us
-        self.hops = hops
-        self.holder: Contact | None = None
-        self.sent_tick = 0
-        self.transmission: Transmission | None = None
-        """What became of the last request, if there was one to ask."""
-        self.tries = 0
-        self.in_custody = False
-        self.summary: Summary | None = None
 
 
 class _OpenCast:
@@ -115,19 +57,15 @@ class _OpenCast:
         self.is_in_custody = False
         """Whether its parents know that we have it."""
         self.done: Callable[[Summary, bool], None] | None = None
-        self.halves: dict[Prefix, _Half] = {}
+        self.halves: dict[Prefix, Half] = {}
         self.local: Summary | None = None
 
 
 _Name = tuple[CastId, Prefix]
 
-_LAPSE_TICKS: Final = 14
-"""Custody that is not renewed lapses after this time and as long again as it was renewed. A guess: two may be lost."""
 _RENEW_TICKS: Final = 6
 """Custody is renewed after this time, then after twice that, and so on."""
 _DOUBLED_MAX: Final = 16
-BACKOFF_MAX: Final = 4
-"""A half that no super-node takes is tried at ever longer intervals, up to this many times the first."""
 
 
 class Casts:
@@ -142,6 +80,7 @@ class Casts:
         liveness: Liveness,
         local: Local,
         sequence: Iterator[int],
+        entrances: Entrances,
     ) -> None:
         self._step = step
         self._config = config
@@ -150,6 +89,8 @@ class Casts:
         self._liveness = liveness
         self._local = local
         self._sequence = sequence
+        self._entrances = entrances
+        self.custodians = Custodians(step, cube, liveness)
         self._open: dict[_Name, _OpenCast] = {}
         self._with_half: dict[_Name, list[_OpenCast]] = {}
         self._waiting_locally: dict[CastId, list[_OpenCast]] = {}
@@ -237,46 +178,34 @@ class Casts:
             return
         payload = cast.payload.restrict(half)
         if payload is not None:
-            slot = cast.halves[half] = _Half(payload, self._step.now, cast.hops + 1)
+            slot = cast.halves[half] = Half(payload, self._step.now, cast.hops + 1)
             self._with_half[cast.id, half] = [cast]
             self._send_half(cast.id, half, slot)
 
-    def _send_half(self, cast: CastId, half: Prefix, slot: _Half) -> None:
+    def _send_half(self, cast: CastId, half: Prefix, slot: Half) -> None:
         # Custody that lapsed: the custodian may know the answer that we did not get.
         is_silent = slot.in_custody and slot.holder is not None and not self._liveness.is_dead(slot.holder.id)
-        receiver, before = slot.holder if is_silent else self._receiver(half, slot.tries), slot.transmission
-        is_there = before is not None and before.is_waiting and receiver == slot.holder
-        slot.holder, slot.sent_tick, slot.in_custody = receiver, self._step.tick, False
-        slot.tries += 1
-        if receiver is None or is_there:
-            return
-        self._step.record(Kind.FORWARD, cast=cast, peer=receiver.id, prefix=half, tries=slot.tries)
-        if slot.tries > 1:
+        if slot.tries:
             slot.payload = slot.payload.repeated()
         waited_us = self._step.now - slot.since_us
         payload = slot.payload.aged(waited_us) if waited_us else slot.payload
         request = payload.request(cast, half, slot.hops)
+        before, receiver = slot.transmission, slot.holder
+        if not is_silent:
+            receiver = self._entrances.receiver(half, slot.payload.stops, request, slot.tries, slot.first)
+        is_there = before is not None and before.is_waiting and receiver == slot.holder
+        slot.holder, slot.sent_tick, slot.in_custody = receiver, self._step.tick, False
+        slot.first = slot.first or receiver
+        slot.tries += 1
+        if receiver is None or is_there:
+            return
+        self.custodians.ask(receiver, request)
+        self._step.record(Kind.FORWARD, cast=cast, peer=receiver.id, prefix=half, tries=slot.tries)
         if slot.payload.wants_answer:
             slot.transmission = self._step.send_followed(receiver, request)
         else:
             self._step.send(receiver, request)
             slot.summary = slot.payload.merge(())
-
-    def _receiver(self, half: Prefix, tries: int) -> Contact | None:
-        """The neighbour across that dimension first; then every other super-node there, in turn."""
-        filling = self._cube.filling
-        if filling is not None and filling.prefix == half:
-            return filling.founder
-        own = self._cube.place or WHOLE
-        by_prefix = self._directory.by_prefix()
-        first = spread.neighbour(own, len(half) - 1, tuple(by_prefix)) if len(half) <= len(own) else None
-        if tries == 0 and first is not None and not self._liveness.is_dead(by_prefix[first].id):
-            return by_prefix[first]
-        line = [] if first is None else [by_prefix[first]]
-        line += [contact for contact in self._directory.contacts_in(half) if contact not in line]
-        line = [c for c in line if c.id != self._step.me.id]
-        live = [contact for contact in line if not self._liveness.is_dead(contact.id)] or line
-        return live[tries % len(live)] if live else None
 
     # Walking up
 
@@ -307,7 +236,7 @@ class Casts:
             if slot.transmission is not None:
                 slot.transmission.lose(self._step.tick)
 
-    def _slot(self, cast: CastId, half: Prefix) -> _Half | None:
+    def _slot(self, cast: CastId, half: Prefix) -> Half | None:
         found = self._with_half.get((cast, half))
         return None if found is None else found[0].halves[half]
 
@@ -353,10 +282,17 @@ class Casts:
             if not cast.is_in_custody or is_doubled(open_ticks, _RENEW_TICKS):
                 self._take_custody(cast)
             for half, slot in cast.halves.items():
-                if slot.summary is None and self._is_stuck(slot):
-                    self._send_half(cast.id, half, slot)
+                if slot.summary is None:
+                    self._look_after(cast, half, slot)
+        self.custodians.tick()
         if self._step.tick % 20 == 0:
             self._forget_old()
+
+    def _look_after(self, cast: _OpenCast, half: Prefix, slot: Half) -> None:
+        if slot.is_stuck(self._step.tick, self._config.custody_ticks, self._liveness):
+            self._send_half(cast.id, half, slot)
+        if slot.holder is not None:
+            self.custodians.expect(slot.holder)
 
     def _forget_old(self) -> None:
         """Both memories are in the order of their ticks."""
@@ -371,17 +307,6 @@ class Casts:
         if cast.payload.wants_answer:
             for parent in cast.parents.values():
                 self._step.send(parent, Custody(cast.id, cast.subcube))
-
-    def _is_stuck(self, slot: _Half) -> bool:
-        patience = self._config.custody_ticks * min(slot.tries, BACKOFF_MAX)
-        if slot.holder is None or slot.transmission is None:
-            return self._step.tick - slot.sent_tick >= patience
-        is_dead = self._liveness.is_dead(slot.holder.id)
-        if slot.in_custody:
-            return is_dead or slot.transmission.is_due(self._step.tick, _LAPSE_TICKS)
-        if is_dead and slot.transmission.is_waiting:
-            return self._step.tick - slot.sent_tick >= patience
-        return slot.transmission.is_due(self._step.tick, patience, slot.tries)
 
 
 def is_doubled(ticks: int, first: int) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from p2psub.casts import spread
+from p2psub.config import CubeConfig
 from p2psub.model.graycode import Prefix, overlaps
 from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.messages.cube import WayNews
@@ -27,8 +28,9 @@ _Clusters = dict[NodeId, list[ClusterId]]
 class Ways:
     """What this node knows of ways beyond its links."""
 
-    def __init__(self, step: Step, directory: Directory) -> None:
+    def __init__(self, step: Step, config: CubeConfig, directory: Directory) -> None:
         self._step = step
+        self._is_by_load = config.paths == "load"
         self._directory = directory
         self._learned: dict[NodeId, dict[ClusterId, Way]] = {}
         self._told: dict[NodeId, dict[ClusterId, Way]] = {}
@@ -87,6 +89,18 @@ class Ways:
             link, learned = over(hop), self._learned.get(hop, {})
             for cluster in clusters if link != NO_WAY else learned.keys() & set(clusters):
                 ways[cluster] = link.and_then(learned.get(cluster, NO_WAY))
+        return self._quicker(ways, over) if self._is_by_load else ways
+
+    def _quicker(self, walked: dict[ClusterId, Way], over: Callable[[NodeId], Way]) -> dict[ClusterId, Way]:
+        """A multicast enters at the cluster itself where the walk takes longer."""
+        ways: dict[ClusterId, Way] = {}
+        for cluster, walk in walked.items():
+            entry = self._directory.get(cluster)
+            assert entry is not None, "the walk goes by the directory"
+            node = entry.super_node.id
+            way = min(walk, over(node).and_then(self.beyond(node, cluster)), key=_mean_of)
+            if way != NO_WAY:
+                ways[cluster] = way
         return ways
 
     def _hops(self, own: Prefix) -> _Clusters:
@@ -104,6 +118,10 @@ class Ways:
                         break
             self._walk = (basis, hops)
         return self._walk[1]
+
+
+def _mean_of(way: Way) -> int:
+    return way.mean_us_per_kb
 
 
 def _mean(ways: list[Way]) -> Way:

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -57,6 +57,9 @@ def overlay(
     faults: Annotated[str | None, typer.Option(help="Comma-separated faults, or 'none'.")] = None,
     schedules: Annotated[str | None, typer.Option(help="Adversarial schedules by name, 'mixed', or 'none'.")] = None,
     scenario: Annotated[Path | None, typer.Option(help="A scenario file (TOML); options override it.")] = None,
+    paths: Annotated[
+        Literal["neighbour", "load"] | None, typer.Option(help="Where multicasts enter a half (default: load).")
+    ] = None,
     codec_share: Annotated[
         int, typer.Option(min=0, help="One transmission in so many goes through the codec; 0: none.")
     ] = 50,
@@ -77,7 +80,7 @@ def overlay(
 
     with explained(as_json):
         numbers = read_seeds(seeds)
-        plan = _plan(scenario, clusters, members, seconds, faults, schedules)
+        plan = _plan(scenario, clusters, members, seconds, faults, schedules, paths)
         if mixed_shapes and (clusters, members) != (None, None):
             raise ConfigError("mixed_shapes", "draws clusters and members; leave out --clusters and --members")
         if trace_out is not None and len(numbers) != 1:
@@ -119,11 +122,13 @@ def _plan(
     seconds: float | None,
     faults: str | None,
     schedules: str | None,
+    paths: Literal["neighbour", "load"] | None,
 ) -> Scenario:
     from sims.scenarios.scenario import Scenario, read_scenario  # noqa: PLC0415
     from sims.scenarios.schedules import SCHEDULES  # noqa: PLC0415
 
     base = Scenario() if file is None else read_scenario(file)
+    cube = base.node.cube
     plan = dataclasses.replace(
         base,
         clusters=base.clusters if clusters is None else clusters,
@@ -131,6 +136,7 @@ def _plan(
         seconds=base.seconds if seconds is None else seconds,
         faults=base.faults if faults is None else _names(faults),
         schedules=base.schedules if schedules is None else _names(schedules),
+        node=dataclasses.replace(base.node, cube=dataclasses.replace(cube, paths=paths or cube.paths)),
     )
     for name in plan.schedules:
         if name != "mixed" and name not in SCHEDULES:
@@ -177,6 +183,7 @@ def _tell_failure(report: SeedReport, broken: list[Finding], codec_share: int, f
     command = ["p2psub", "sim", "overlay", "--clusters", str(plan.clusters), "--members", str(plan.members)]
     command += ["--seconds", f"{plan.seconds:g}", "--seeds", str(report.seed)]
     command += ["--faults", ",".join(plan.faults) or "none", "--schedules", ",".join(plan.schedules) or "none"]
+    command += ["--paths", plan.node.cube.paths]
     command += ["--codec-share", str(codec_share), *([] if file is None else ["--scenario", str(file)])]
     at = "" if first.at_us is None else f" at {first.at_us / 1e6:.3f} s"
     lines = [

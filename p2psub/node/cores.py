@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
+from p2psub.casts.entrance import Entrances
 from p2psub.casts.ways import Ways
 from p2psub.config import NodeConfig
 from p2psub.model.ids import Contact, NodeId
@@ -95,7 +96,7 @@ def assemble(
 ) -> Cores:
     """Make the cores of a node that has just started; `source` hears of deny lists first."""
     liveness, directory = Liveness(step, config.liveness), Directory()
-    ways = Ways(step, directory)
+    ways = Ways(step, config.cube, directory)
     egress = Egress(step, config.egress, config.tick_us, ways.beyond)
     election, cold_start = Election(step, config.cluster), ColdStart(step)
     ring = Ring(step, config.ring, liveness, election)
@@ -116,6 +117,7 @@ def assemble(
         cold_start,
         _finder(step, arc_lease, ring),
         itertools.count(1),
+        Entrances(config.cube, cube, directory, liveness, ways, egress.way_now),
     )
     sampler, sealer = TraceSampler(step, config.pubsub.at_most_once_trace_every), Sealer(security.notary)
     declarations = Declarations(step, config.pubsub, election)

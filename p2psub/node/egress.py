@@ -20,6 +20,7 @@ from p2psub.model.effects import Connect, LinkDrained, LinkUp, Transmit
 from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros, Stamp
 from p2psub.model.messages import Lane, Message
+from p2psub.model.messages.liveness import Ping
 from p2psub.model.outcomes import Outcome
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -38,6 +39,7 @@ PART_US: Final = SECOND_US // 4
 """So much of a link may take one message that could be several."""
 _NOTICEABLE: Final = 0.1
 """An estimate that moved by less is not worth computing all priorities anew."""
+_FIRST: Final = Ping()
 _UNKNOWN: Final = LinkEstimate(0.0, 0.0)
 """A link that was never full holds nothing up."""
 
@@ -284,6 +286,11 @@ class Egress:
         link = self._links.get(peer)
         return NO_WAY if link is None else link.pace.way(self._step.now)
 
+    def way_now(self, peer: NodeId) -> Way:
+        """The same for what would be queued now: it may have to wait for all that waits already."""
+        link = self._links.get(peer)
+        return NO_WAY if link is None else link.pace.way(self._step.now, link.queued_bytes)
+
     def part_bytes(self, peer: NodeId, cluster: ClusterId | None) -> int:
         """How much may go in one message to a peer, or by it to a cluster: more would hold up what comes after it."""
         beyond = NO_WAY if cluster is None else self._beyond(peer, cluster)
@@ -330,6 +337,9 @@ class Egress:
         if not link.is_up:
             # Said twice of one link, the driver's sums go on.
             link.is_up, link.pace = True, Pace(news.window, news.round_trip_us)
+            if link.content:
+                # How long it is on the link shows beside a message that nothing held up: so none of it goes first.
+                self._hand_over(link, [_FIRST], None, _FIRST.weight, self._step.stamp())
         self._transmit(link, self._step.stamp())
 
     def link_drained(self, news: LinkDrained) -> None:

@@ -89,11 +89,11 @@ class Pace:
         """Whether the estimate is of late."""
         return self._measured_us is not None and now - self._measured_us <= _FRESH_US
 
-    def way(self, now: Micros) -> Way:
-        """The link as part of a way: what is under way goes first."""
+    def way(self, now: Micros, waiting: int = 0) -> Way:
+        """The link as part of a way: what is under way goes first, and so many bytes that wait for it."""
         if self._measured_us is None or now - self._measured_us > _REMEMBERED_US:
             return NO_WAY
-        fixed_us = self._round_trip_us // 2 + int(self.under_way * self._mean_us_per_kb / BYTES_PER_KB)
+        fixed_us = self._round_trip_us // 2 + int((self.under_way + waiting) * self._mean_us_per_kb / BYTES_PER_KB)
         return Way(int(self._mean_us_per_kb), int(self._variance), fixed_us)
 
     def take(self, size_bytes: int) -> None:

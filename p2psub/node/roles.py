@@ -80,7 +80,7 @@ class Roles:
         cores, election, term = self._cores, self._cores.election, self._cores.office.term
         watched, witnesses = cores.ring.watched(), list(cores.ring.successors)
         if term is not None:
-            watched += term.roster.contacts() + cores.cube.watched()
+            watched += term.roster.contacts() + cores.cube.watched() + term.casts.custodians.watched()
             witnesses += watched
         elif election.super_node is not None:
             watched.append(election.super_node)

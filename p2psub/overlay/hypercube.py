@@ -349,9 +349,11 @@ class Hypercube:
 
     def _count_silence(self, entry: Entry, seat: _Seat) -> None:
         silent: dict[NodeId, int] = {}
+        neighbours = self._directory.neighbours(entry.prefix)
         for other in self._directory.present():
             node = other.super_node.id
-            if self._liveness.is_dead(node) and other.cluster != entry.cluster:
+            # Others are watched, too, while they hold a half of ours; but only its neighbours give a cluster up.
+            if self._liveness.is_dead(node) and other.super_node in neighbours:
                 silent[node] = seat.silent.get(node, 0) + 1
                 if silent[node] > self._config.lost_after_ticks:
                     self._place(other.cluster, other.prefix, other.version + 1, Standing.LOST)

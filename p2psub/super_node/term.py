@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psub.admission.permits import Permits
-from p2psub.casts.cast import Casts, Payload
+from p2psub.casts.cast import Casts
+from p2psub.casts.entrance import Entrances
+from p2psub.casts.payload import Payload
 from p2psub.config import NodeConfig
 from p2psub.model.changes import Change, LogId
 from p2psub.model.graycode import Prefix
@@ -58,6 +60,7 @@ class Office:
     contact_of: Callable[[NodeId], Contact | None]
     """Where a member can be reached, as far as any member knows."""
     cast_sequence: Iterator[int]
+    entrances: Entrances
     term: Term | None = None
     _complete_until_tick: int = 0
 
@@ -146,7 +149,9 @@ class Term:
             beginning.last,
             beginning.is_complete,
         )
-        self.casts = Casts(step, config.cube, cube, directory, office.liveness, self, office.cast_sequence)
+        self.casts = Casts(
+            step, config.cube, cube, directory, office.liveness, self, office.cast_sequence, office.entrances
+        )
         self.routing = Routing(step, changes, directory, log.cluster, office.find, self.casts)
         self.log = ChangeLog(step, config.cube, changes, self.roster, log)
         self.confirmations = Confirmations(step, changes, self.log, self.grants, self.casts)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from p2psub.model.changes import ChangeNumber
 from p2psub.model.ids import CastId, NodeId
-from p2psub.model.messages.casts import ChangePayload
-from p2psub.model.records import Kind
+from p2psub.model.messages.casts import ChangePayload, EventPayload
+from p2psub.model.records import Kind, Record
 from sims.checkers.evidence import Evidence, Finding
 
 CAST_SECONDS = 3
@@ -34,19 +35,61 @@ def check_numbered_once(evidence: Evidence) -> Iterator[Finding]:
             yield Finding("S11", "one number for two changes", record, at_us)
 
 
-def check_transfers(evidence: Evidence) -> Iterator[Finding]:
-    """S11: between the load's start and the first fault a broadcast costs one transfer per other cluster."""
-    clusters = len({record.cluster for at_us, record in evidence.of(Kind.ROLE) if at_us < evidence.phases.load_us})
-    settled = [
+@dataclass(frozen=True, slots=True)
+class CastCosts:
+    """What casts cost between the load's start and the first fault."""
+
+    broadcasts: int
+    by_broadcasts: int
+    multicasts: int
+    by_multicasts: int
+
+
+def costs_of(evidence: Evidence) -> CastCosts:
+    """Casts in a settled cube, and the transfers that they took."""
+    broadcasts, multicasts = (_settled(evidence, payload) for payload in (ChangePayload, EventPayload))
+    transfers = _transfers(evidence, [*broadcasts, *multicasts])
+    return CastCosts(
+        broadcasts=len(broadcasts),
+        by_broadcasts=sum(transfers[record.cast] for _, record in broadcasts),
+        multicasts=len(multicasts),
+        by_multicasts=sum(transfers[record.cast] for _, record in multicasts),
+    )
+
+
+def _settled(evidence: Evidence, payload: type) -> list[tuple[int, Record]]:
+    until_us = evidence.phases.faults_us - CAST_SECONDS * 1_000_000
+    return [
         (at_us, record)
         for at_us, record in evidence.of(Kind.CAST)
-        if record.payload == ChangePayload.__name__
-        and evidence.phases.load_us <= at_us < evidence.phases.faults_us - CAST_SECONDS * 1_000_000
+        if record.payload == payload.__name__ and evidence.phases.load_us <= at_us < until_us
     ]
-    transfers: dict[CastId | None, int] = {record.cast: 0 for _, record in settled}
+
+
+def _transfers(evidence: Evidence, casts: list[tuple[int, Record]]) -> dict[CastId | None, int]:
+    transfers: dict[CastId | None, int] = {record.cast: 0 for _, record in casts}
     for _, record in evidence.of(Kind.FORWARD):
         if record.cast in transfers:
             transfers[record.cast] += 1
+    return transfers
+
+
+def check_reached_once(evidence: Evidence) -> Iterator[Finding]:
+    """S11: between the load's start and the first fault no cast comes to a cluster by two ways."""
+    reached: set[tuple[NodeId, CastId | None]] = set()
+    for at_us, record in evidence.of(Kind.RECEIVE):
+        if record.cast is None or not evidence.phases.load_us <= at_us < evidence.phases.faults_us:
+            continue
+        if (record.node, record.cast) in reached:
+            yield Finding("S11", "one cast came to a cluster by two ways in a settled cube", record, at_us)
+        reached.add((record.node, record.cast))
+
+
+def check_transfers(evidence: Evidence) -> Iterator[Finding]:
+    """S11: between the load's start and the first fault a broadcast costs one transfer per other cluster."""
+    clusters = len({record.cluster for at_us, record in evidence.of(Kind.ROLE) if at_us < evidence.phases.load_us})
+    settled = _settled(evidence, ChangePayload)
+    transfers = _transfers(evidence, settled)
     for at_us, record in settled:
         if transfers[record.cast] != clusters - 1:
             text = f"{transfers[record.cast]} transfers for a broadcast to {clusters} clusters in a settled cube"

@@ -59,6 +59,8 @@ class Judgement:
     """Hand-overs after deadline or timeout."""
     earnings: books.Earnings
     """What the promised pairs earned and cost."""
+    cast_costs: broadcasts.CastCosts
+    """What casts cost in the settled cube."""
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -93,6 +95,7 @@ def judge(evidence: Evidence) -> Judgement:
         expired=lateness.expired_pairs(owed),
         late=sum(1 for _ in lateness.check_nothing_is_late(evidence)),
         earnings=books.earnings_of(evidence),
+        cast_costs=broadcasts.costs_of(evidence),
     )
 
 
@@ -135,6 +138,7 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from broadcasts.check_stored_once(evidence)
     yield from broadcasts.check_numbered_once(evidence)
     yield from broadcasts.check_transfers(evidence)
+    yield from broadcasts.check_reached_once(evidence)
     yield from queues.check_queues(evidence)
     yield from queues.check_drops(evidence)
     yield from queues.check_sequences(evidence)

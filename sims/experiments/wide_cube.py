@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from p2psub.casts.cast import BACKOFF_MAX
+from p2psub.casts.half import BACKOFF_MAX
 from p2psub.config import CubeConfig
 from p2psub.model.graycode import Prefix
 from sims.baselines.blind import Spread

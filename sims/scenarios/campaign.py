@@ -52,6 +52,7 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
     done = sorted(done, key=lambda report: report.seed)
     judged = [report.judgement for report in done]
     carried = [report.carried for report in done]
+    cost = [judgement.cast_costs for judgement in judged]
     outcomes: dict[str, int] = {}
     for judgement in judged:
         for outcome, count in judgement.outcomes.items():
@@ -104,6 +105,10 @@ def figures(done: list[SeedReport]) -> dict[str, object]:
         "on_time": sum(judgement.earnings.on_time for judgement in judged),
         "earned": sum(judgement.earnings.earned for judgement in judged) / PRICE_ONE,
         "penalties": sum(judgement.earnings.penalties for judgement in judged) / PRICE_ONE,
+        "earning": sum(j.earnings.earned - j.earnings.penalties for j in judged) / PRICE_ONE,
+        "paths": ",".join(sorted({report.scenario.node.cube.paths for report in done})),
+        "transfers_per_broadcast": _share(sum(c.by_broadcasts for c in cost), sum(c.broadcasts for c in cost)),
+        "transfers_per_multicast": _share(sum(c.by_multicasts for c in cost), sum(c.multicasts for c in cost)),
         "content_copies": _share(sum(c.transmitted for c in carried), sum(c.needed for c in carried)),
         "discharged_share": _share(sum(j.discharged for j in judged), sum(j.owed_events for j in judged)),
         "heartbeat_gap_ms_max": max((c.beat_gap_us_max for c in carried), default=0) // 1000,

@@ -49,6 +49,8 @@ class Scenario:
     """The same of links between clusters, if they are slower: each seed takes the next."""
     cube_loads: tuple[float, ...] = ()
     """How much of it is offered to the busiest of them in bodies: each seed takes the next, and publishes as often."""
+    cube_slow_share: float = 0.0
+    """Part of the pairs of clusters whose links have a quarter of that; each seed draws its own."""
     bootstrap: bool | None = None
     """Whether the bootstrap runs; None runs it in every other seed."""
     late_cluster: bool = False
@@ -70,6 +72,8 @@ class Scenario:
             raise ConfigError("cube_loads", "is a share of cube_bandwidths in bodies of load.body_bytes; give both")
         if min((*self.cube_bandwidths, *self.cube_loads), default=1) <= 0:
             raise ConfigError("cube_bandwidths", "a link without bandwidth, or load, shows nothing; give more than 0")
+        if not 0.0 <= self.cube_slow_share <= 1.0 or (self.cube_slow_share and not self.cube_bandwidths):
+            raise ConfigError("cube_slow_share", "is a part of 1, of links with cube_bandwidths; give both")
 
     @property
     def obligations_min(self) -> int:

@@ -16,7 +16,7 @@ from p2psub.wire.codec import decode_batch, encode_batch
 from sims.engine.budget import BUDGET_WINDOW_HEARTBEATS, Budget
 from sims.engine.faults import Saboteur
 from sims.engine.host import Host
-from sims.engine.placement import LinkShapes, cluster_named, contact_for
+from sims.engine.placement import LinkShapes, cluster_named, contact_for, slow_pairs
 from sims.engine.world import World, status_of
 from sims.scenarios.scenario import Scenario, with_cube_links
 
@@ -52,7 +52,12 @@ class Stage:
         self.config = scenario.node
         self.world = World(
             seed,
-            shape_of=LinkShapes(seed, scenario.bandwidth, next(iter(scenario.cube_bandwidths), None)).between,
+            shape_of=LinkShapes(
+                seed,
+                scenario.bandwidth,
+                next(iter(scenario.cube_bandwidths), None),
+                slow_pairs(seed, scenario.clusters, scenario.cube_slow_share),
+            ).between,
             clock_seed=clock_seed,
             drift="drift" in scenario.faults,
             recode=recode if codec_share else None,

@@ -6,8 +6,9 @@ import pytest
 
 from p2psub.casts import spread
 from p2psub.casts.cast import Casts
+from p2psub.casts.half import Half
 from p2psub.model.graycode import Prefix, sibling_half
-from p2psub.model.ids import Contact
+from p2psub.model.ids import CastId, Contact
 from p2psub.model.messages.casts import Custody, EventPayload, EventSummary
 from p2psub.model.messages.cube import CubeHeartbeat
 from p2psub.model.messages.pubsub import OutcomeOf
@@ -16,7 +17,7 @@ from p2psub.node.leadership import Leadership
 from p2psub.super_node.antientropy import AntiEntropy
 from p2psub.super_node.completeness import Completeness
 from p2psub.super_node.term import Term
-from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_UNDER_FIRE
+from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_IS_UNEVEN, CUBE_UNDER_FIRE
 from tests.mutants.mutant import mutant
 
 
@@ -29,6 +30,21 @@ def walks_dimensions_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
         return [(d, sibling_half(own, d)) for d in dimensions]
 
     patch.setattr(spread, "halves", below)
+
+
+@mutant("S11", on=CUBE_IS_UNEVEN)
+def enters_twice(patch: pytest.MonkeyPatch) -> None:
+    """Rule: a multicast enters a half at one super-node. Here also at another one of those that could be asked."""
+    send_half = Casts._send_half
+
+    def twice(self: Casts, cast: CastId, half: Prefix, slot: Half) -> None:
+        send_half(self, cast, half, slot)
+        if isinstance(slot.payload, EventPayload) and slot.tries == 1:
+            others = [contact for contact in self._directory.contacts_in(half) if contact != slot.holder]
+            for other in others[:1]:
+                self._step.send(other, slot.payload.request(cast, half, slot.hops))
+
+    patch.setattr(Casts, "_send_half", twice)
 
 
 @mutant("S1", "conservation", on=CUBE_UNDER_FIRE)

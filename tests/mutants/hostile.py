@@ -393,3 +393,18 @@ CUBE_IS_CROWDED_AND_LOSSY = replace(
     CUBE_IS_SLOW_FOR_DEADLINES, cube_bandwidths=(64_000,), cube_loads=(2.0,), faults=("loss",)
 )
 """Answers are lost, so what was taken is asked for again, and then has no hope."""
+
+CUBE_IS_UNEVEN = replace(
+    CUBE_IS_SLOW,
+    clusters=8,
+    members=2,
+    seconds=100.0,
+    calm_seconds=20.0,
+    cube_bandwidths=(64_000,),
+    cube_loads=(),
+    cube_slow_share=0.25,
+    load=replace(
+        CUBE_IS_SLOW.load, subscriptions=24, all_share=0.0, body_bytes=4_000, events_per_second=10.0, priced_share=1.0
+    ),
+)
+"""A settled cube, in which a quarter of the links have a quarter of the bandwidth."""

@@ -89,7 +89,16 @@ class Hop(NamedTuple):
     hops: int
 
 
-def walk(root: Prefix, neighbours: Neighbours, targets: list[Prefix] | None = None) -> list[Hop]:
+Enter = Callable[[Prefix, Prefix], Prefix]
+"""Out of a half and the neighbour there, the cluster at which a multicast enters the half."""
+
+
+def walk(
+    root: Prefix,
+    neighbours: Neighbours,
+    targets: list[Prefix] | None = None,
+    enter: Enter = lambda _half, neighbour: neighbour,
+) -> list[Hop]:
     """Every message of a cast from `root`; with targets, of a multicast to them."""
     sent: list[Hop] = []
     waiting = [(root, WHOLE, 0)]
@@ -98,7 +107,7 @@ def walk(root: Prefix, neighbours: Neighbours, targets: list[Prefix] | None = No
         assert spread.is_mine(own, subcube)
         for d, half in spread.halves(own, subcube):
             if targets is None or any(overlaps(half, target) for target in targets):
-                receiver = neighbours[own, d]
+                receiver = enter(half, neighbours[own, d])
                 sent.append(Hop(own, receiver, d, hops + 1))
                 waiting.append((receiver, half, hops + 1))
     return sent

@@ -71,3 +71,7 @@ def test_a_load_without_links_or_bodies_is_refused() -> None:
         replace(plan, load=replace(plan.load, body_bytes=None))
     with pytest.raises(ConfigError, match="cube_bandwidths"):
         replace(plan, cube_bandwidths=(0,))
+    with pytest.raises(ConfigError, match="cube_slow_share"):
+        replace(plan, cube_slow_share=1.5)
+    with pytest.raises(ConfigError, match="cube_slow_share"):
+        Scenario(cube_slow_share=0.25)

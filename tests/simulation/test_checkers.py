@@ -256,7 +256,10 @@ def test_spreading_errors_are_found() -> None:
     twice.add(25 * H, Kind.CHANGE, 0, number=ChangeNumber(STREAM, 1), subscribed=SUBSCRIPTION)
     reused.add(25 * H, Kind.NUMBER, 0, number=ChangeNumber(STREAM, 1), subscribed=UNASKED)
     costly.add(13 * H, Kind.FORWARD, 0, cast=(node(0), 1, 1), count=1)
-    for trail in (twice, reused, costly):
+    around = sound_trail()
+    for prefix in ("0", "01"):
+        around.add(13 * H, Kind.RECEIVE, 1, cast=(node(4), 1, 1), prefix=prefix)
+    for trail in (twice, reused, costly, around):
         assert "S11" in found(evidence_of(trail))
 
 

@@ -48,6 +48,7 @@ class ChangePayload(Message, frozen=True):
     """Broadcast: a numbered change for every cluster."""
 
     wants_answer: ClassVar[bool] = True
+    stops: ClassVar[tuple[ClusterId, ...]] = ()
     change: Change
 
     def restrict(self, _: Prefix) -> ChangePayload:
@@ -90,6 +91,10 @@ class EventPayload(Message, frozen=True):
     @property
     def wants_answer(self) -> bool:
         return self.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
+
+    @property
+    def stops(self) -> tuple[ClusterId, ...]:
+        return tuple([cluster for cluster, _, _, _ in self.targets])
 
     @property
     def bid_sums(self) -> tuple[ClusterBids, ...]:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
+from typing import Literal
 
-from p2psub.casts.cast import Casts, Payload
+from p2psub.casts.cast import Casts
+from p2psub.casts.entrance import Entrances
+from p2psub.casts.payload import Payload
+from p2psub.casts.ways import Ways
+from p2psub.model.content import Guarantee
 from p2psub.model.graycode import Prefix
-from p2psub.model.ids import CastId, ClusterId, Contact
-from p2psub.model.messages.casts import Answer, ChangeCast, ChangePayload, ChangeSummary, Summary
+from p2psub.model.ids import CastId, ClusterId, Contact, NodeId
+from p2psub.model.instants import Micros
+from p2psub.model.messages.casts import Answer, ChangeCast, ChangePayload, ChangeSummary, EventPayload, Summary
+from p2psub.model.messages.pubsub import Want
 from p2psub.model.places import Entry
+from p2psub.model.ways import NO_WAY, Way
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
-from tests.unit.bench import CONFIG, at, change_of, epoch, forget, on_topic, sent, step_at, subscription_of
+from tests.unit.bench import (
+    CONFIG,
+    at,
+    change_of,
+    epoch,
+    event_of,
+    forget,
+    on_topic,
+    parcel_of,
+    sent,
+    step_at,
+    subscription_of,
+)
 
 CHANGE = ChangePayload(change_of(subscription_of(on_topic("x")), 1))
 PARENT = at(200)
@@ -46,7 +67,12 @@ def leader_of(prefix: str) -> Contact:
 class Bench:
     """A super-node with prefix `own` in a cube of `prefixes`."""
 
-    def __init__(self, own: str, prefixes: tuple[str, ...] = ("00", "01", "10", "11")) -> None:
+    def __init__(
+        self,
+        own: str,
+        prefixes: tuple[str, ...] = ("00", "01", "10", "11"),
+        paths: Literal["neighbour", "load"] = "load",
+    ) -> None:
         me = leader_of(own)
         self.step = step_at(me.id[0])
         self.directory, self.liveness = Directory(), Liveness(self.step, CONFIG.liveness)
@@ -55,7 +81,26 @@ class Bench:
         self.cube = Hypercube(self.step, CONFIG.cube, self.directory, election, self.liveness, tuple)
         self.cube.take_seat(is_founding=False)
         self.local = FakeLocal()
-        self.casts = Casts(self.step, CONFIG.cube, self.cube, self.directory, self.liveness, self.local, count(1))
+        self.slow: dict[NodeId, Way] = {}
+        """What our links to some super-nodes take, with what waits for them."""
+        self.ways = Ways(self.step, CONFIG.cube, self.directory)
+        self.casts = Casts(
+            self.step,
+            CONFIG.cube,
+            self.cube,
+            self.directory,
+            self.liveness,
+            self.local,
+            count(1),
+            Entrances(
+                replace(CONFIG.cube, paths=paths),
+                self.cube,
+                self.directory,
+                self.liveness,
+                self.ways,
+                lambda node: self.slow.get(node, NO_WAY),
+            ),
+        )
         for prefix in prefixes:
             leader = leader_of(prefix)
             term = epoch(1, leader.id[0])
@@ -88,3 +133,11 @@ class Bench:
 def vote(*covered: str, granted: int = 1, refused: int = 0) -> ChangeSummary:
     """Votes of a subtree."""
     return ChangeSummary(tuple(map(Prefix, covered)), granted, refused, 0)
+
+
+def multicast(*targets: str, guarantee: Guarantee = Guarantee.EFFECTIVELY_ONCE, body_bytes: int = 0) -> EventPayload:
+    """An event for one subscription in each target cluster."""
+    parcel = parcel_of(event_of("x", guarantee=guarantee, body=bytes(body_bytes)))
+    ids = [subscription_of(on_topic("x"), int("1" + t, 2)).id for t in targets]
+    wanted = [(cluster_at(t), Prefix(t), (Want(id_),), ()) for t, id_ in zip(targets, ids, strict=True)]
+    return EventPayload(parcel, Micros(0), tuple(wanted))

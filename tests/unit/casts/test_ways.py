@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 from p2psub.casts.ways import Ways
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, NodeId
@@ -11,7 +14,7 @@ from p2psub.model.places import Entry
 from p2psub.model.ways import NO_WAY, WAYS_TOLD_MAX, Way
 from p2psub.overlay.directory import Directory
 from p2psub.wire.codec import decode_batch, encode_batch
-from tests.unit.bench import at, epoch, sent, step_at
+from tests.unit.bench import CONFIG, at, epoch, sent, step_at
 
 SLOW = Way(60_000, 400, 5_000)
 FOUR = {"a": ("00", 1), "b": ("01", 64), "c": ("11", 128), "d": ("10", 192)}
@@ -21,13 +24,13 @@ FOUR = {"a": ("00", 1), "b": ("01", 64), "c": ("11", 128), "d": ("10", 192)}
 class Station:
     """The super-node of one of the four clusters, and the links that it found slow."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, paths: Literal["neighbour", "load"] = "neighbour") -> None:
         prefix, place = FOUR[name]
         self.name, self.prefix, self.contact = ClusterId(name), Prefix(prefix), at(place)
         self.step = step_at(place)
         directory = Directory()
         directory.merge([Entry(ClusterId(n), Prefix(p), 1, at(x), epoch(1, x), 4) for n, (p, x) in FOUR.items()])
-        self.ways = Ways(self.step, directory)
+        self.ways = Ways(self.step, replace(CONFIG.cube, paths=paths), directory)
         self.slow: dict[NodeId, Way] = {}
 
     def tell(self, *members: Contact) -> dict[NodeId, dict[str, Way]]:
@@ -62,6 +65,19 @@ def test_figures_add_up_along_the_walk() -> None:
     said = a.tell(member)
     assert said[member.id] == {"c": Way(80_000, 1_300, 6_000), "d": SLOW}
     assert said[member.id] == said[d.contact.id]
+
+
+def test_where_multicasts_enter_by_load_a_link_to_the_cluster_itself_counts_too() -> None:
+    """The quicker of it and of the walk is told; what was never full takes no time, as far as anybody knows."""
+    a, d, c = Station("a", "load"), Station("d"), Station("c")
+    a.slow[d.contact.id] = SLOW
+    d.slow[c.contact.id] = Way(20_000, 900, 1_000)
+    a.hear(d, d.tell())
+    assert a.tell()[d.contact.id] == {"d": SLOW}
+    a.slow[c.contact.id] = Way(70_000, 0, 0)
+    assert a.tell()[d.contact.id] == {"c": Way(70_000, 0, 0)}
+    a.slow[c.contact.id] = Way(90_000, 0, 0)
+    assert a.tell()[d.contact.id] == {"c": Way(80_000, 1_300, 6_000)}
 
 
 def test_a_cluster_names_the_way_to_its_own_subscribers() -> None:
@@ -129,7 +145,10 @@ def test_a_message_tells_no_more_than_so_many_and_the_next_the_rest() -> None:
         for n, name in enumerate(names)
     ]
     directory.merge(entries)
-    station.ways, station.prefix = Ways(station.step, directory), entries[0].prefix
+    station.ways, station.prefix = (
+        Ways(station.step, replace(CONFIG.cube, paths="neighbour"), directory),
+        entries[0].prefix,
+    )
     neighbour = directory.neighbours(station.prefix)[0]
     for other in directory.neighbours(station.prefix):
         station.slow[other.id] = SLOW

@@ -17,6 +17,7 @@ from p2psub.model.messages.pubsub import Deliver, OwedParcel, Predecessor, Publi
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 from p2psub.model.transmission import Transmission
+from p2psub.model.ways import NO_WAY
 from p2psub.node.egress import Egress
 from tests.unit.bench import (
     CLUSTER,
@@ -34,6 +35,8 @@ from tests.unit.bench import (
 PEER = at(64)
 PLENTY = 1 << 30
 URGENT, CONTROL, BULK = Ping(), DirectoryRequest(), ChangeBatch((), (), False)
+FIRST = Ping()
+"""What goes ahead of content over a new link."""
 
 
 def content(sequence: int, size: int = 0) -> Publish:
@@ -94,8 +97,37 @@ def test_first_message_dials_and_waits_for_the_link() -> None:
     assert link.send(CONTROL) == []
     assert link.send(URGENT, content(1)) == []
     assert effects_of(link.step, Connect) == [Connect(PEER)]
-    assert link.up() == [URGENT, CONTROL, content(1)]
+    assert link.up() == [FIRST, URGENT, CONTROL, content(1)]
     assert link.core.queued == 0
+
+
+def test_content_is_never_the_first_over_a_link() -> None:
+    """Its receiver could not tell how long it was on the way: what goes ahead is heard apart from it."""
+    link = Link()
+    link.send(content(1))
+    link.core.link_up(LinkUp(PEER, PLENTY))
+    assert [effect.messages for effect in effects_of(link.step, Transmit)] == [[FIRST], [content(1)]]
+    told = Link()
+    told.send(CONTROL)
+    assert told.up() == [CONTROL]
+
+
+def test_way_now_counts_what_waits_and_the_way_does_not() -> None:
+    """The queue of a way is left out of what is told: there, too, what earns most goes first."""
+    link = Link()
+    link.up(window=1)
+    link.send(content(1, size=900))
+    link.step.now = Micros(100_000)
+    link.drained()
+    assert link.core.way_now(PEER.id) == link.core.way_over(PEER.id) != NO_WAY
+    link.core._links[PEER.id].pace.window = 1
+    link.send(content(2, size=900), content(3, size=900))
+    over, now = link.core.way_over(PEER.id), link.core.way_now(PEER.id)
+    waiting_us = content(3, size=900).weight * over.mean_us_per_kb // 1000
+    assert link.core.queued == 1
+    assert abs(now.fixed_us - over.fixed_us - waiting_us) <= 1_000
+    assert now.mean_us_per_kb == over.mean_us_per_kb
+    assert link.core.way_now(at(99).id) == NO_WAY
 
 
 def test_open_link_transmits_in_the_step_most_urgent_first() -> None:
@@ -256,7 +288,7 @@ def test_full_queue_drops_the_newest_and_says_so() -> None:
     assert link.core.queued == link.core.queued_max == 3
     drops = records_of(link.step, Kind.DROP)
     assert [(drop.reason, drop.peer, drop.count) for drop in drops] == [("link_queue_full", PEER.id, 1)] * 2
-    assert link.up() == [content(0), content(1), content(2)]
+    assert link.up() == [FIRST, content(0), content(1), content(2)]
 
 
 def test_queue_is_bounded_by_bytes_too() -> None:
@@ -433,4 +465,4 @@ def test_a_full_queue_gives_up_what_is_repeated_first() -> None:
     assert (bulk.is_lost, lost.is_lost, kept.is_waiting) == (True, True, True)
     assert link.core.queued == 4
     assert len(records_of(link.step, Kind.DROP)) == 2
-    assert link.up() == [URGENT, CONTROL, content(1), content(2)]
+    assert link.up() == [FIRST, URGENT, CONTROL, content(1), content(2)]

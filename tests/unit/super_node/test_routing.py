@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from p2psub.casts.cast import Casts, Payload
+from p2psub.casts.cast import Casts
+from p2psub.casts.payload import Payload
 from p2psub.model.bids import BidSum
 from p2psub.model.content import Event, Guarantee, Subscription
 from p2psub.model.graycode import Prefix
