@@ -284,12 +284,18 @@ class Casts:
             for half, slot in cast.halves.items():
                 if slot.summary is None:
                     self._look_after(cast, half, slot)
+            self._finish_if_whole(cast)
         self.custodians.tick()
         if self._step.tick % 20 == 0:
             self._forget_old()
 
     def _look_after(self, cast: _OpenCast, half: Prefix, slot: Half) -> None:
-        if slot.is_stuck(self._step.tick, self._config.custody_ticks, self._liveness):
+        tick = self._step.tick
+        if not self._local.has_time(slot.payload, tick - cast.opened_tick, self._step.now - slot.since_us):
+            # Nobody answers for it any more, though other halves have time: its subscriptions are not named.
+            slot.summary = slot.payload.merge(())
+            return
+        if slot.is_stuck(tick, self._config.custody_ticks, self._liveness):
             self._send_half(cast.id, half, slot)
         if slot.holder is not None:
             self.custodians.expect(slot.holder)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from p2psub.casts.cast import is_doubled
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId
-from p2psub.model.messages.casts import Answer, CastRefused, ChangeCast, Custody
+from p2psub.model.messages.casts import Answer, CastRefused, ChangeCast, Custody, EventSummary
+from p2psub.model.messages.pubsub import OutcomeOf
+from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 from p2psub.model.transmission import Transmission
 from tests.unit.bench import CONFIG, hold_up, records_of, sent, sent_of, tick
-from tests.unit.casts.cubes import FOREIGN, PARENT, Bench, leader_of, vote
+from tests.unit.casts.cubes import FOREIGN, PARENT, Bench, leader_of, multicast, vote
 
 PATIENCE = CONFIG.cube.custody_ticks
 
@@ -129,3 +131,15 @@ def test_repeated_request_for_an_open_cast_is_never_a_new_one() -> None:
     tick(bench.step, bench.casts.tick, 2 * CONFIG.cube.remember_ticks)
     bench.ask("1")
     assert [record.kind for record in records_of(bench.step, Kind.RECEIVE, Kind.DUPLICATE)] == ["receive", "duplicate"]
+
+
+def test_half_without_time_is_given_up_and_the_others_are_answered_for() -> None:
+    """Those asked have closed it without a word. Were it waited for, what the others said would never be told."""
+    bench = Bench("00")
+    bench.local.has_time = lambda payload, *_: payload.has_part_in(Prefix("01"))  # type: ignore[method-assign]
+    cast = bench.start(multicast("01", "11"))
+    said = EventSummary((OutcomeOf(multicast("01").targets[0][2][0].subscription, Outcome.DELIVERED, b""),))
+    tick(bench.step, bench.casts.tick)
+    assert bench.done == []
+    bench.casts.on_answer(leader_of("01"), Answer(cast, Prefix("01"), said))
+    assert bench.done == [(said, True)]
