@@ -44,14 +44,14 @@ def acknowledges_the_highest_number(patch: pytest.MonkeyPatch) -> None:
 @mutant("S1", "conservation", on=OWNERS_RESTART)
 def numbers_begin_again_in_a_new_process(patch: pytest.MonkeyPatch) -> None:
     """Rule: a stream belongs to one process of its owner. Here the numbers of a new process are those of the old."""
-    inflow = Subscriber._inflow
+    inflow_of = HeldSubscription.inflow_of
 
-    def of_node(self: Subscriber, wanted: HeldSubscription, owner: Process) -> Inflow:
-        found = inflow(self, wanted, Process(owner.contact, 0))
+    def of_node(self: HeldSubscription, owner: Process, tick: int) -> Inflow:
+        found = inflow_of(self, Process(owner.contact, 0), tick)
         found.owner = owner
         return found
 
-    patch.setattr(Subscriber, "_inflow", of_node)
+    patch.setattr(HeldSubscription, "inflow_of", of_node)
 
 
 @mutant("S6", on=PARCELS_ARE_LOST)
