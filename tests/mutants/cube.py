@@ -17,11 +17,11 @@ from p2psub.node.leadership import Leadership
 from p2psub.super_node.antientropy import AntiEntropy
 from p2psub.super_node.completeness import Completeness
 from p2psub.super_node.term import Term
-from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_IS_UNEVEN, CUBE_UNDER_FIRE
+from tests.mutants.hostile import CLUSTER_COMES_LATE, CUBE_BY_NEIGHBOURS, CUBE_IS_UNEVEN, CUBE_UNDER_FIRE
 from tests.mutants.mutant import mutant
 
 
-@mutant("S1", "S11", "conservation", on=CUBE_UNDER_FIRE)
+@mutant("S1", "S11", "conservation", on=CUBE_BY_NEIGHBOURS)
 def walks_dimensions_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
     """Rule (Hyper 2.1): forward on dimensions above the one it came by. Here on those below."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from p2psub.config import ClusterConfig, NodeConfig, PubSubConfig
+from p2psub.config import ClusterConfig, CubeConfig, NodeConfig, PubSubConfig
 from p2psub.model.instants import SECOND_US, Micros
 from sims.scenarios.scenario import Scenario
 from sims.workloads.load import Load
@@ -258,6 +258,9 @@ CUBE_UNDER_FIRE = Scenario(
     load=_CHURN,
 )
 """Roots and custodians of casts fall, and clusters are cut off from each other."""
+
+CUBE_BY_NEIGHBOURS = replace(CUBE_UNDER_FIRE, node=NodeConfig(cube=CubeConfig(paths="neighbour")))
+"""Every half is entered at the neighbour: where it is at targets, an owner's repetition goes straight to those left."""
 
 CLUSTER_COMES_LATE = Scenario(
     clusters=3,

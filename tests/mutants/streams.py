@@ -98,7 +98,7 @@ def hands_over_as_it_comes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Subscriber, "_take_by_stream", at_once)
 
 
-@mutant("S6", on=RINGS_PART_IN_ORDER, first=5)
+@mutant("S6", on=RINGS_PART_IN_ORDER, first=9)
 def swaps_silently(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event that comes late comes behind a gap. Here no application hears of it."""
 
