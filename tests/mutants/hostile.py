@@ -189,7 +189,7 @@ OWNERS_DIE_IN_ORDER = replace(
     KEYS_MOVE_IN_ORDER,
     seconds=95.0,
     faults=("crash", "wipe", "loss", "reorder", "disk"),
-    load=replace(KEYS_MOVE_IN_ORDER.load, slow_share=0.0),
+    load=replace(KEYS_MOVE_IN_ORDER.load, slow_share=0.0, events_per_second=60.0, burst_share=1.0),
 )
 """Owners die while a request for a copy is lost and the next one arrives, and everything is wanted in order."""
 
