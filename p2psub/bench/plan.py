@@ -213,7 +213,7 @@ class EarningPlan(BenchPlan):
     link_bytes_per_s: float = 64_000.0
     """Of every line between two clusters, each way."""
     load: float = 2.0
-    """Bytes that are offered, to what a line carries, if every event is wanted behind it."""
+    """Bytes that are offered, to what the publisher's lines carry together: multicasts enter by any of them."""
     subscriptions: int = 64
     """In all clusters but the publisher's."""
     policies: tuple[Discipline, ...] = ("fcfs", "fix", "lrt", "mtep")
@@ -236,7 +236,8 @@ class EarningPlan(BenchPlan):
     @property
     def rate_per_s(self) -> float:
         """Events published a second."""
-        return round(self.load * self.link_bytes_per_s / (self.body_bytes + BESIDE_BYTES), 3)
+        carried = self.link_bytes_per_s * (self.clusters - 1)
+        return round(self.load * carried / (self.body_bytes + BESIDE_BYTES), 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,7 @@ def earning(
     link_bytes_per_s: Annotated[float, typer.Option(help="What a line between two clusters carries, each way.")] = (
         EARNING.link_bytes_per_s
     ),
-    load: Annotated[float, typer.Option(help="Bytes offered, to what a line carries.")] = EARNING.load,
+    load: Annotated[float, typer.Option(help="Bytes offered, to what the publisher's lines carry.")] = EARNING.load,
     subscriptions: Annotated[int, typer.Option(help="In all clusters but the publisher's.")] = EARNING.subscriptions,
     policies: Annotated[str, typer.Option(help="Comma-separated.")] = ",".join(EARNING.policies),
     seeds: Annotated[str, typer.Option(help="A..B (both included), or a list like 1,5,9.")] = "0..2",

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from p2psub.analysis.answers.earnings import earning_totals, earnings
 from p2psub.analysis.audit_context import AuditContext
 from p2psub.analysis.audits import books, broadcasts, conservation, copies, deliveries, lateness, liveness, losses
+from p2psub.analysis.audits.lateness import DRIFT_SHARE
 from p2psub.analysis.compaction import compact
 from p2psub.analysis.debts import acknowledged
 from p2psub.analysis.figures import figures
@@ -99,6 +100,7 @@ class Run(NamedTuple):
 
 _NAME = re.compile(r"([0-9a-f]{8}\.\d+)\.(\d+)")
 """A subscription, or an event, as findings call it."""
+_SPANS = re.compile(r"[0-9]+\.[0-9]+(?= s)")
 
 
 def perform(scenario: Scenario, seed: int, broken: Break | None = None) -> Run:
@@ -249,13 +251,25 @@ def test_a_subscriber_without_memory_breaks_the_same_promise_for_both(spark: Spa
     assert pairs_of(twice) == run.pairs((r.event, r.subscription) for r in again if r.event and r.subscription)
 
 
+def _is_clear(text: str) -> bool:
+    """Whether a pair expired earlier by more than clocks may differ, and findings are rounded."""
+    age_s, limit_s = map(float, _SPANS.findall(text))
+    return age_s < limit_s * (1 - 1 / DRIFT_SHARE) - 0.001
+
+
 def test_an_owner_that_expires_early_is_found_by_both(spark: SparkSession) -> None:
-    """A mutant that calls pairs expired at half of their time: S18 is violated for the same pairs, and nothing else."""
+    """A mutant that calls pairs expired at half of their time: S18 is violated for the same pairs, and nothing else.
+
+    Clocks of steady processes may differ by a thousandth, and Spark has no other: it lets that pass.
+    """
     run = perform(TIME_RUNS_OUT, 0, time_mutants.expires_early)
     found = lateness.audit(tables_of(spark, run.records)).collect()
     early = [row for row in found if row.verdict == "violated"]
     assert {finding.invariant for finding in run.findings} == {"S18"}
-    assert pairs_of(early) == run.named("S18")
+    clearly = [finding.record for finding in run.findings if finding.record is not None and _is_clear(finding.text)]
+    assert len(clearly) > len(run.findings) / 2
+    assert run.pairs((r.event, r.subscription) for r in clearly if r.event and r.subscription) <= pairs_of(early)
+    assert pairs_of(early) <= run.named("S18")
 
 
 def test_an_owner_that_counts_a_pair_twice_is_found_by_both(spark: SparkSession) -> None:

@@ -59,7 +59,7 @@ def index_forgets_what_came_meanwhile(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MatchIndex, "store", forgetful)
 
 
-@mutant("S1", on=MATCH_INDEX_RACE, first=(3, 5, 6), slow=True)
+@mutant("S1", on=MATCH_INDEX_RACE, first=(8, 10), slow=True)
 def asks_present_owners_only(patch: pytest.MonkeyPatch) -> None:
     """Rule: a change is settled when everybody who might answer for its key has it, by older and next tables too."""
 

