@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from p2psub.model.content import Guarantee
-from p2psub.model.ids import ClusterId, EventId, NodeId
+from p2psub.model.ids import ClusterId, Epoch, EventId, NodeId
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import NodeStatus, Role
 from sims.checkers.evidence import Evidence, Finding
@@ -13,6 +14,37 @@ from sims.checkers.obligations import published_events, store_behind, stores_of
 
 JOIN_HEARTBEATS = 10
 """A member that joined this long ago is known to every super-node that may come."""
+
+
+@dataclass(slots=True)
+class _Members:
+    """Who has joined one cluster, and whom a minority let in: a majority beyond a cut cannot know of those (0035)."""
+
+    joined_us: dict[NodeId, int] = field(default_factory=dict)
+    _terms: dict[NodeId, Epoch | None] = field(default_factory=dict)
+    _by_majority: dict[NodeId, bool] = field(default_factory=dict)
+    """Of those that obeyed a table, whether most members before them were in it, or in one that they obeyed later."""
+
+    def obey(self, node: NodeId, epoch: Epoch | None, owners: int) -> None:
+        """A member obeys a table of so many owners."""
+        self._terms[node] = epoch
+        if not self._by_majority.get(node, False):
+            counted = [member for member, is_counted in self._by_majority.items() if is_counted]
+            newcomers = sum(term == epoch and member not in counted for member, term in self._terms.items())
+            self._by_majority[node] = not counted or 2 * (owners - newcomers) > len(counted)
+
+    def leave(self, node: NodeId) -> None:
+        """A member has left gracefully."""
+        for known in (self.joined_us, self._terms, self._by_majority):
+            known.pop(node, None)
+
+    def seen(self, owner: NodeId, joined_by_us: int) -> int:
+        """How many an owner's side must have seen that had joined by then."""
+        ours = self._terms.get(owner)
+        return sum(
+            at_us <= joined_by_us and (self._by_majority.get(node, True) or self._terms[node] == ours)
+            for node, at_us in self.joined_us.items()
+        )
 
 
 def check_stated_copies(evidence: Evidence) -> Iterator[Finding]:
@@ -40,27 +72,31 @@ def check_enough_copies(evidence: Evidence) -> Iterator[Finding]:
     departures = evidence.faults.departures
     cluster_of = {site.node: site.cluster for site in evidence.sites}
     settled_us = JOIN_HEARTBEATS * evidence.heartbeat_us
-    joined: dict[ClusterId, dict[NodeId, int]] = {}
+    joined: dict[ClusterId, _Members] = {}
     discharged: set[EventId | None] = set()
-    for at_us, record in evidence.of(Kind.RING, Kind.DISCHARGE, Kind.ACKNOWLEDGE):
+    for at_us, record in evidence.of(Kind.RING, Kind.TABLE, Kind.DISCHARGE, Kind.ACKNOWLEDGE):
         cluster = cluster_of.get(record.node)
         if record.kind is Kind.DISCHARGE:
             discharged.add(record.event)
         if record.kind is Kind.DISCHARGE or cluster is None:
             continue
-        members = joined.setdefault(cluster, {})
+        members = joined.setdefault(cluster, _Members())
         if record.kind is Kind.RING:
-            members.setdefault(record.node, at_us)
+            members.joined_us.setdefault(record.node, at_us)
+            continue
+        if record.kind is Kind.TABLE:
+            assert record.owners is not None
+            members.obey(record.node, record.epoch, record.owners)
             continue
         is_shrinking = False
         for departure in departures:
             if departure.cluster == cluster and departure.asked_us <= at_us:
                 left_us = departure.left_us
-                if left_us is not None and left_us <= at_us and members.get(departure.node, at_us) < left_us:
-                    del members[departure.node]
+                if left_us is not None and left_us <= at_us and members.joined_us.get(departure.node, at_us) < left_us:
+                    members.leave(departure.node)
                 noticed_us = settled_us if left_us is None else 0
                 is_shrinking |= departure.ended_us is None or at_us <= departure.ended_us + noticed_us
-        seen = sum(since + settled_us <= at_us for since in members.values())
+        seen = members.seen(record.peer or record.node, at_us - settled_us)
         required = min(evidence.config.pubsub.copies, (seen + 1) // 2 if is_shrinking else seen // 2 + 1 if seen else 0)
         is_short = record.copies is not None and record.copies < required and record.event not in discharged
         if is_short and needs_copies(at_us, record):

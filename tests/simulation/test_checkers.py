@@ -374,6 +374,27 @@ def test_acknowledgement_below_the_bar_is_found() -> None:
     assert with_copies(2, 15) == set(), "a ring being founded"
 
 
+def test_who_was_let_in_by_a_minority_counts_for_that_side_alone() -> None:
+    """S5: two of three go on with two copies, though the third has let in a fourth beyond a cut; until they meet."""
+
+    def with_table(who: tuple[int, ...], of: int, publisher: int) -> set[str]:
+        trail = sound_trail(without=(Kind.ACKNOWLEDGE,))
+        for joined_s, members, counter in ((2, (0, 1, 2), 1), (4, (3,), 2)):
+            for member in members:
+                trail.add(joined_s * H, Kind.RING, member, cluster=CLUSTER)
+                epoch = EPOCH._replace(counter=counter)
+                trail.add(joined_s * H, Kind.TABLE, member, epoch=epoch, version=1, owners=3 if counter == 1 else 2)
+        for member in who:
+            trail.add(15 * H, Kind.TABLE, member, epoch=EPOCH._replace(counter=of), version=2, owners=len(who))
+        trail.add(20 * H + 3, Kind.ACKNOWLEDGE, publisher, event=EVENT.id, copies=2, count=1)
+        trail.entries.sort(key=lambda entry: entry[0])
+        return found(evidence_of(trail)) - {"trace"}
+
+    assert with_table((0, 1), 3, publisher=0) == set()
+    assert with_table((2, 3), 2, publisher=2) == {"S5"}, "the minority knows whom it let in"
+    assert with_table((0, 1, 2, 3), 3, publisher=0) == {"S5"}, "a majority has met it"
+
+
 def test_members_that_leave_lower_the_bar_by_as_many_as_go() -> None:
     """S5: of four members with one that leaves two copies are enough, of three that stay two, but never one."""
 
