@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from p2psub.model.stakes import BYTES_PER_KB, LinkEstimate, Waiting
@@ -51,6 +52,7 @@ def dues_of(waiting: Waiting[T]) -> list[int | None]:
     return [expires_us if stake.due_us is None else min(stake.due_us, expires_us) for stake in waiting.stakes]
 
 
+@lru_cache(maxsize=16)
 def quantile(chance: float) -> float:
     """How many deviations from the mean the standard normal distribution function has this value."""
     low, high = -40.0, 40.0
