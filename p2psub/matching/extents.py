@@ -123,7 +123,8 @@ def _holds_sets(outer: Extent, inner: Extent) -> bool:
 
 def overlaps(one: Extent, other: Extent) -> bool:
     """Whether some value may be in both; exact but for scans, where yes may mean that we do not know."""
-    return not _sifted(_both(one, other)).is_empty
+    # Numbers are most of what is compared, and need neither scans nor an extent.
+    return bool(overlap(one.numbers, other.numbers)) or not _sifted(_both(one, other)).is_empty
 
 
 def _both(one: Extent, other: Extent) -> Extent:
