@@ -123,8 +123,14 @@ def _holds_sets(outer: Extent, inner: Extent) -> bool:
 
 def overlaps(one: Extent, other: Extent) -> bool:
     """Whether some value may be in both; exact but for scans, where yes may mean that we do not know."""
-    # Numbers are most of what is compared, and need neither scans nor an extent.
-    return bool(overlap(one.numbers, other.numbers)) or not _sifted(_both(one, other)).is_empty
+    return _share_unscanned(one, other) or not _sifted(_both(one, other)).is_empty
+
+
+def _share_unscanned(one: Extent, other: Extent) -> bool:
+    """Whether they share values on which no scan is tried: most pairs do, and then no extent need be made of them."""
+    if overlap(one.numbers, other.numbers) or (one.sets is None and other.sets is None):
+        return True
+    return not (one.scans or other.scans) and bool(overlap(one.texts, other.texts))
 
 
 def _both(one: Extent, other: Extent) -> Extent:

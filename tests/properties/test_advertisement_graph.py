@@ -37,9 +37,8 @@ STEPS = st.lists(st.tuples(IDS, st.one_of(st.none(), FILTERS), RATES), max_size=
 def event_of(random: Random) -> Event:
     """An event that filters such as the above often take."""
     names = random.sample(["a", "b"], random.randrange(3))
-    attributes: dict[str, Value] = {
-        name: random.choice([0, 1, 2, 3, 4, 1.5, "a", "ab", "abc", "aba"]) for name in names
-    }
+    values: list[Value] = [0, 1, 2, 3, 4, 1.5, "a", "ab", "abc", "aba"]
+    attributes = {name: random.choice(values) for name in names}
     return Event(EventId(node_at(1), 1, 1), random.choice(["", "a", "ab", "abc", "b"]), attributes)
 
 
