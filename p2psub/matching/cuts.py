@@ -58,6 +58,10 @@ def overlap(one: Cuts, other: Cuts) -> Cuts:
     """What lies inside of both."""
     if one == other:
         return one
+    if not one or not other:
+        return NOTHING
+    if len(one) <= 2 and len(other) <= 2:
+        return _shared(one, other)
     found: list[Any] = []
     rows = one, other
     at = [0, 0]
@@ -70,6 +74,15 @@ def overlap(one: Cuts, other: Cuts) -> Cuts:
             is_inside = not is_inside
             found.append(cut)
     return tuple(found)
+
+
+def _shared(one: Cuts, other: Cuts) -> Cuts:
+    """What two single stretches share: most rows are no more than that."""
+    low, ends = max(one[0], other[0]), (*one[1:], *other[1:])
+    if not ends:
+        return (low,)
+    high = min(ends)
+    return (low, high) if low < high else NOTHING
 
 
 def is_within(inner: Cuts, outer: Cuts) -> bool:

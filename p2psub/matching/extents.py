@@ -31,7 +31,7 @@ class Extent:
     sets: frozenset[SetValue] | None = None
     """The sets there may be; None: any."""
     scans: tuple[Predicate, ...] = ()
-    """What texts and sets must satisfy besides. Prefixes, which the cuts know, stand here as evidence only."""
+    """What texts and sets must satisfy besides."""
     is_nan: bool = True
     """Whether it may be NaN."""
     is_missing: bool = True
@@ -40,7 +40,8 @@ class Extent:
     @property
     def is_empty(self) -> bool:
         """Whether surely no value is left."""
-        return replace(self, scans=()) == _EMPTY
+        ordered = self.numbers or self.texts or self.dates
+        return not (ordered or self.bools or self.sets is None or self.sets or self.is_nan or self.is_missing)
 
 
 _EMPTY: Final = Extent(NOTHING, NOTHING, NOTHING, frozenset(), frozenset(), is_nan=False, is_missing=False)
@@ -86,13 +87,30 @@ def holds(outer: Extent, inner: Extent) -> bool:
 def _holds_texts(outer: Extent, inner: Extent) -> bool:
     if not is_within(inner.texts, outer.texts):
         return False
+    if not outer.scans:
+        return True
     listed, others = _listed(inner.texts)
     # Listed texts of `inner` were tried on its own scans; those of `outer` must be tried here.
-    return all(
-        not others or any(entails_of_texts(known, scan) for known in inner.scans)
-        for scan in outer.scans
-        if scan.operator is not Operator.PREFIX
-    ) and all(_is_true(scan, text) for scan in outer.scans for text in listed)
+    return all(_passes(outer.scans, text) for text in listed) and (not others or _entails(inner.scans, others, outer))
+
+
+def _entails(scans: tuple[Predicate, ...], texts: Cuts, outer: Extent) -> bool:
+    """Whether texts in these cuts that satisfy the scans surely satisfy those of `outer`."""
+    # What the cuts say of the beginning is evidence, too, whatever they come from: so covering is transitive.
+    beginning = Predicate("", Operator.PREFIX, _beginning(texts))
+    return all(any(entails_of_texts(known, scan) for known in (beginning, *scans)) for scan in outer.scans)
+
+
+def _beginning(texts: Cuts) -> str:
+    """What all texts between the first cut and the last one begin with."""
+    low, high = texts[0], texts[-1] if len(texts) % 2 == 0 else ""
+    same = next((place for place, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(high))
+    first = low[: same + 1]
+    if not is_within((low, high) if high else (low,), _with_prefix(first)):
+        return str(low[:same])
+    # After the last character there is, the cut above a prefix is that of the shorter one.
+    after = low[same + 1 :]
+    return str(first + after[: len(after) - len(after.lstrip("\U0010ffff"))])
 
 
 def _holds_sets(outer: Extent, inner: Extent) -> bool:
@@ -101,6 +119,18 @@ def _holds_sets(outer: Extent, inner: Extent) -> bool:
     return outer.sets is None and all(
         any(entails_of_sets(known, scan) for known in inner.scans) for scan in outer.scans
     )
+
+
+def overlaps(one: Extent, other: Extent) -> bool:
+    """Whether some value may be in both; exact but for scans, where yes may mean that we do not know."""
+    return _share_unscanned(one, other) or not _sifted(_both(one, other)).is_empty
+
+
+def _share_unscanned(one: Extent, other: Extent) -> bool:
+    """Whether they share values on which no scan is tried: most pairs do, and then no extent need be made of them."""
+    if overlap(one.numbers, other.numbers) or (one.sets is None and other.sets is None):
+        return True
+    return not (one.scans or other.scans) and bool(overlap(one.texts, other.texts))
 
 
 def _both(one: Extent, other: Extent) -> Extent:
@@ -137,11 +167,17 @@ def _sifted(extent: Extent) -> Extent:
     return replace(extent, texts=texts, sets=sets)
 
 
-def _listed(texts: Cuts) -> tuple[list[str], bool]:
-    """The texts that stand alone between two cuts, and whether there are others."""
-    pairs = list(zip(texts[::2], texts[1::2], strict=False))
-    listed = [low for low, high in pairs if high == low + "\0"]
-    return listed, len(texts) % 2 == 1 or len(listed) < len(pairs)
+def _listed(texts: Cuts) -> tuple[list[str], Cuts]:
+    """The texts that stand alone between two cuts, and the cuts around the others."""
+    listed: list[str] = []
+    others: list[str] = []
+    for place in range(0, len(texts), 2):
+        stretch = texts[place : place + 2]
+        if stretch == TEXTS.point(stretch[0]):
+            listed.append(stretch[0])
+        else:
+            others += stretch
+    return listed, tuple(others)
 
 
 def _passes(scans: Iterable[Predicate], value: Value) -> bool:
@@ -200,7 +236,7 @@ def _scanning(predicate: Predicate) -> Extent:
     if operator is Operator.NOT_PREFIX:
         return replace(_EMPTY, texts=TEXTS.outside(_with_prefix(constant)))
     if operator is Operator.PREFIX:
-        return replace(_EMPTY, texts=_with_prefix(constant), scans=scans)
+        return replace(_EMPTY, texts=_with_prefix(constant))
     texts = _with_prefix(_literal_beginning(constant)) if operator is Operator.LIKE else ANY.texts
     return replace(_EMPTY, texts=texts, scans=scans)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2psub.matching.covering import covers, is_contradiction
+from p2psub.matching.covering import covers, is_contradiction, meets, scope_of
 from p2psub.matching.language import parse_filter
 from p2psub.model.content import Event, Filter, Moment, Operator, Predicate, Value
 from p2psub.model.ids import EventId, NodeId, Place
@@ -126,6 +126,11 @@ def event_of(name: str, value: Value | None) -> Event | None:
 
 def counterexample(wider: Filter, narrower: Filter) -> dict[str, Value | None] | None:
     """Values of the attributes that the narrower filter takes and the wider one does not."""
+    return example(wider, narrower, [False, True])
+
+
+def example(wider: Filter, narrower: Filter, wanted_of: list[bool]) -> dict[str, Value | None] | None:
+    """Values of the attributes that each of the two filters takes, or does not take, as is wanted of it."""
     names = sorted(
         {
             predicate.attribute
@@ -153,7 +158,7 @@ def counterexample(wider: Filter, narrower: Filter) -> dict[str, Value | None] |
     for choice in itertools.product(*classes):
         true = frozenset[int]().union(*(part for _, part in choice))
         takes = [any(true.issuperset(conjunction) for conjunction in wanted) for wanted in numbered]
-        if takes == [False, True]:
+        if takes == wanted_of:
             return dict(zip(names, (value for value, _ in choice), strict=True))
     return None
 
@@ -188,8 +193,52 @@ def test_a_filter_that_is_said_to_cover_takes_all_that_the_other_takes(
         wider = Filter((*one, *other))
     if covers(wider, narrower):
         assert counterexample(wider, narrower) is None
+        assert is_contradiction(narrower) or meets(wider, narrower)
     if is_contradiction(narrower):
         assert counterexample(Filter(()), narrower) is None
+        assert not meets(wider, narrower)
+
+
+@settings(max_examples=500)
+@given(conjunctions(EXACT, 3), conjunctions(EXACT, 3))
+def test_meeting_of_conjunctions_is_exact(one: tuple[Predicate, ...], other: tuple[Predicate, ...]) -> None:
+    """For the operators of which covering is exact, two filters meet exactly if some event satisfies both."""
+    left, right = Filter((one,)), Filter((other,))
+    assert meets(left, right) == meets(right, left) == (example(left, right, [True, True]) is not None)
+
+
+@settings(max_examples=500)
+@given(st.lists(conjunctions(ANY, 3), max_size=3).map(tuple), st.lists(conjunctions(ANY, 3), max_size=3).map(tuple))
+def test_filters_that_are_said_not_to_meet_share_no_event(
+    one: tuple[tuple[Predicate, ...], ...], other: tuple[tuple[Predicate, ...], ...]
+) -> None:
+    """Whatever the operators, a no is right, and the same both ways."""
+    left, right = Filter(one), Filter(other)
+    assert meets(left, right) == meets(right, left)
+    assert meets(left, right) or example(left, right, [True, True]) is None
+
+
+SPELT = st.sampled_from(["a", "b", "aa", "ab", "aba", "b\U0010ffff", "c"])
+STRETCHES = st.builds(
+    lambda low, high: [Predicate("a", Operator.GREATER_EQUAL, low), Predicate("a", Operator.LESS, high)], SPELT, SPELT
+)
+LOOKS = st.builds(
+    lambda operator, text: [Predicate("a", operator, text)],
+    st.sampled_from([Operator.PREFIX, Operator.CONTAINS, Operator.SUFFIX, Operator.NOT_SUFFIX]),
+    SPELT,
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.one_of(STRETCHES, LOOKS, st.lists(about(ANY, st.just("a")), max_size=2)), max_size=20))
+def test_covering_is_an_order(drawn: list[list[Predicate]]) -> None:
+    """A filter covers itself and what those cover that it covers; what meets one of these meets the filter."""
+    known = [scope for scope in (scope_of(Filter((tuple(one),))) for one in drawn) if scope.conjunctions]
+    for one in known:
+        assert one.covers(one)
+        for middle in [other for other in known if one.covers(other)]:
+            assert all(one.covers(other) for other in known if middle.covers(other))
+            assert all(one.meets(other) for other in known if middle.meets(other))
 
 
 @given(conjunctions(EXACT, 4))
@@ -221,6 +270,7 @@ def test_contradictions_are_found(conjunction: tuple[Predicate, ...]) -> None:
         ("b = 1 OR a > 5", "a > 7"),
         ("a ENDS WITH 'b'", "a ENDS WITH 'ab'"),
         ("a CONTAINS 'b'", "a STARTS WITH 'abc'"),
+        ("a CONTAINS 'b'", "a >= 'abc' AND a < 'abd'"),
         ("a CONTAINS 'b'", "a = 'abc'"),
         ("a LIKE '%b%'", "a LIKE 'x%abc_'"),
         ("a STARTS WITH 'x'", "a LIKE 'x_y%'"),
@@ -254,3 +304,53 @@ def test_filters_that_cover(wider: str, narrower: str) -> None:
 def test_filters_that_are_not_said_to_cover(wider: str, narrower: str) -> None:
     """Neither is what they do not cover, nor what only several conjunctions together would."""
     assert not covers(parse_filter(wider), parse_filter(narrower))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("price > 5", "price <= 5"),
+        ("price BETWEEN 1 AND 2", "price BETWEEN 3 AND 4"),
+        ("a > 9007199254740992", "a < 9007199254740993"),
+        ("topic = 'x'", "topic = 'y'"),
+        ("topic = 'x' AND price > 5", "topic = 'y' AND price > 5"),
+        ("topic IN ('x', 'y')", "topic IN ('z')"),
+        ("a IN (1, 2)", "a IN (3, 4)"),
+        ("a IN (1, 2)", "a NOT IN (1, 2, 3)"),
+        ("a STARTS WITH 'quotes/'", "a STARTS WITH 'news/'"),
+        ("a STARTS WITH 'quotes/'", "a = 'news/x'"),
+        ("a > DATE '2026-01-01'", "a < DATE '2026-01-01'"),
+        ("a = TRUE", "a = FALSE"),
+        ("a = 1", "a = '1'"),
+        ("a = 1", "a = TRUE"),
+        ("a < 5", "a IS NULL"),
+        ("a = {1, 2}", "a SUBSET OF {1}"),
+        ("a = 'xyz'", "a CONTAINS 'b'"),
+        ("a IN ('xa', 'xb')", "a ENDS WITH 'c'"),
+        ("a LIKE 'x%'", "a LIKE 'y%'"),
+        ("a = 1 OR a = 2", "a = 3 OR a > 7"),
+        ("price > 1 AND price < 1", ""),
+        ("topic IS NULL", "topic = 'x'"),
+    ],
+)
+def test_filters_that_do_not_meet(one: str, other: str) -> None:
+    """What people would expect to share no event is seen to share none."""
+    assert not meets(parse_filter(one), parse_filter(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("", ""),
+        ("price > 5", "size > 5"),
+        ("price > 5", "price < 6"),
+        ("a IS NULL", "b = 1"),
+        ("a IS NOT NULL", "a <> 5"),
+        ("a STARTS WITH 'x'", "a >= 'xa'"),
+        ("a ENDS WITH 'x'", "a ENDS WITH 'yx'"),
+        ("a ENDS WITH 'x'", "a ENDS WITH 'y'"),  # no text does both, but that is not seen
+    ],
+)
+def test_filters_that_may_meet(one: str, other: str) -> None:
+    """What shares an event may meet, and so may what cannot be told."""
+    assert meets(parse_filter(one), parse_filter(other))

@@ -11,7 +11,7 @@ from p2psub.queueing.link_queue import LinkQueue
 from sims.experiments.mtep.mesh import Mesh, MeshLink
 from sims.experiments.mtep.paths import shortest_ways
 from sims.experiments.mtep.run import MeshRun, Tally
-from sims.experiments.mtep.workload import Demand, MeshEvent, MeshSubscription, MeshTraffic
+from sims.experiments.mtep.workload import MeshDemand, MeshEvent, MeshSubscription, MeshTraffic
 
 ONE_LINK = Mesh((1, 1), (MeshLink(0, 0, 1, 60_000, 20_000),))
 """50 KB take three seconds, with a deviation of one."""
@@ -22,10 +22,10 @@ def bid(deadline_s: float, price: int = 1, penalty: int = 0) -> Bid:
     return Bid(int(deadline_s * SECOND_US), price * PRICE_ONE, penalty * PRICE_ONE)
 
 
-def demand_of(*bids: Bid, edges: tuple[int, ...] = ()) -> Demand:
+def demand_of(*bids: Bid, edges: tuple[int, ...] = ()) -> MeshDemand:
     """Subscriptions at the edge brokers given, else all at the first."""
     subscriptions = tuple(MeshSubscription(edge, one) for edge, one in zip(edges or [0] * len(bids), bids, strict=True))
-    return Demand(subscriptions, np.zeros((len(bids), 4)))
+    return MeshDemand(subscriptions, np.zeros((len(bids), 4)))
 
 
 def event(at_s: float, *matched: int, rank: int = 1, publisher: int = 0) -> MeshEvent:
@@ -35,7 +35,7 @@ def event(at_s: float, *matched: int, rank: int = 1, publisher: int = 0) -> Mesh
 
 def run(
     mesh: Mesh,
-    demand: Demand,
+    demand: MeshDemand,
     policy: str,
     *events: MeshEvent,
     is_dropping: bool = True,

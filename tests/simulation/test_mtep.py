@@ -23,7 +23,7 @@ from sims.experiments.mtep.trial import (
     perform,
     scene_of,
 )
-from sims.experiments.mtep.workload import Demand, MeshEvent, drawn_demand
+from sims.experiments.mtep.workload import MeshDemand, MeshEvent, drawn_demand
 from tests.simulation.meshes import ONE_LINK, bid, demand_of, event, run
 
 # What an event of 50 KB takes over one link: 20 ms to the broker, 2 ms there, 3 s, 2 ms, 20 ms to the subscriber.
@@ -71,7 +71,7 @@ SECOND_DEARER_AND_DUE_FIRST = (event(0.1, 0), event(0.2, 1)), demand_of(bid(8.2)
     ],
 )
 def test_what_a_policy_sends_next_is_what_it_earns(
-    scene: tuple[tuple[MeshEvent, ...], Demand], earned: dict[str, int]
+    scene: tuple[tuple[MeshEvent, ...], MeshDemand], earned: dict[str, int]
 ) -> None:
     """The first that came, the one of the highest rank, that with the least time left, or that which earns most."""
     waiting, demand = scene

@@ -20,7 +20,7 @@ from p2psub.model.instants import SECOND_US
 from sims.experiments.mtep.mesh import PUBLISHERS_PER_BROKER, Mesh, MeshLink
 from sims.experiments.mtep.paths import Ways, shortest_ways
 from sims.experiments.mtep.trees import NOTHING, Share, WayTree
-from sims.experiments.mtep.workload import EVENT_KB, Demand, drawn_values, satisfied_by
+from sims.experiments.mtep.workload import EVENT_KB, MeshDemand, drawn_values, satisfied_by
 
 SAMPLE: Final = 384
 """Events that the search draws for itself."""
@@ -44,7 +44,7 @@ class LinkLoad(NamedTuple):
         return LinkLoad(self.busy + other.busy, self.pairs + other.pairs)
 
 
-def ways_by_load(mesh: Mesh, demand: Demand, per_minute: float, rng: Generator) -> Ways:
+def ways_by_load(mesh: Mesh, demand: MeshDemand, per_minute: float, rng: Generator) -> Ways:
     """For every publisher the ways of the tree that the search ends with."""
     search = LoadSearch(mesh, demand, per_minute, rng)
     for _ in range(SWEEPS_MAX):
@@ -56,7 +56,7 @@ def ways_by_load(mesh: Mesh, demand: Demand, per_minute: float, rng: Generator) 
 class LoadSearch:
     """All trees, and what the links carry with them."""
 
-    def __init__(self, mesh: Mesh, demand: Demand, per_minute: float, rng: Generator) -> None:
+    def __init__(self, mesh: Mesh, demand: MeshDemand, per_minute: float, rng: Generator) -> None:
         self._rng = rng
         self._links = mesh.links
         self._choices = mesh.links_into()
@@ -146,7 +146,7 @@ def waiting_of(link: MeshLink, busy: float) -> float:
     return steep * at + steep / (1.0 - at) * (busy - at)
 
 
-def edge_shares(demand: Demand, edges: int, rng: Generator) -> list[Share]:
+def edge_shares(demand: MeshDemand, edges: int, rng: Generator) -> list[Share]:
     """What the subscriptions of each edge broker want of the sampled events."""
     satisfied = satisfied_by(drawn_values(rng, SAMPLE), demand.bounds)
     shares = [NOTHING] * edges

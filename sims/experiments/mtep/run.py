@@ -18,7 +18,7 @@ from p2psub.queueing.link_queue import LinkQueue
 from sims.experiments.mtep.mesh import Mesh, MeshLink
 from sims.experiments.mtep.outlook import Outlook
 from sims.experiments.mtep.paths import Way, Ways
-from sims.experiments.mtep.workload import EVENT_KB, Demand, MeshEvent, MeshSubscription, MeshTraffic
+from sims.experiments.mtep.workload import EVENT_KB, MeshDemand, MeshEvent, MeshSubscription, MeshTraffic
 
 PROCESS_US: Final = 2_000
 """A broker's time for an event (PD)."""
@@ -79,7 +79,7 @@ class MeshRun:
     def __init__(
         self,
         mesh: Mesh,
-        demand: Demand,
+        demand: MeshDemand,
         traffic: MeshTraffic,
         ways: Ways,
         queue_of: Callable[[MeshLink], LinkQueue[Passing]],

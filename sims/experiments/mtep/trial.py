@@ -24,7 +24,7 @@ from sims.experiments.mtep.mesh import Mesh, MeshLink, drawn_mesh
 from sims.experiments.mtep.paths import Ways, climbing_ways, shortest_ways
 from sims.experiments.mtep.run import MeshRun, Passing
 from sims.experiments.mtep.workload import (
-    Demand,
+    MeshDemand,
     MeshTraffic,
     drawn_demand,
     drawn_traffic,
@@ -137,7 +137,7 @@ class Scene:
     """What all policies meet."""
 
     mesh: Mesh
-    demand: Demand
+    demand: MeshDemand
     traffic: MeshTraffic
     digest: str
 
@@ -205,7 +205,7 @@ def scene_of(seed: int, rate: float, minutes: float, arrivals: Arrivals) -> Scen
 
 
 @lru_cache(maxsize=1)
-def drawn(seed: int) -> tuple[Mesh, Demand]:
+def drawn(seed: int) -> tuple[Mesh, MeshDemand]:
     """Mesh and subscriptions are the seed's, whatever is published."""
     mesh = drawn_mesh(_rng(seed, "mesh"))
     return mesh, drawn_demand(_rng(seed, "demand"), mesh.layers[-1])
@@ -225,7 +225,7 @@ def _rng(seed: int, purpose: str) -> Generator:
     return np.random.default_rng([seed, *purpose.encode()])
 
 
-def _digest(mesh: Mesh, demand: Demand, traffic: MeshTraffic) -> str:
+def _digest(mesh: Mesh, demand: MeshDemand, traffic: MeshTraffic) -> str:
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((mesh, demand.subscriptions, traffic.events)).encode())
     digest.update(demand.bounds.tobytes())

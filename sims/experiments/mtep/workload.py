@@ -38,7 +38,7 @@ class MeshSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class MeshDemand:
     """All subscriptions, and what each attribute must be less than: a row for each of them."""
 
     subscriptions: tuple[MeshSubscription, ...]
@@ -69,15 +69,15 @@ class MeshTraffic:
         return sum(len(event.matched) for event in self.events)
 
 
-def drawn_demand(rng: Generator, edges: int) -> Demand:
+def drawn_demand(rng: Generator, edges: int) -> MeshDemand:
     """Ten subscriptions at each edge broker."""
     count = edges * SUBSCRIBERS_PER_BROKER
     bids = [BIDS[int(number)] for number in rng.integers(len(BIDS), size=count)]
     subscriptions = tuple(MeshSubscription(n // SUBSCRIBERS_PER_BROKER, bid) for n, bid in enumerate(bids))
-    return Demand(subscriptions, drawn_values(rng, count))
+    return MeshDemand(subscriptions, drawn_values(rng, count))
 
 
-def drawn_traffic(instants: list[tuple[Micros, int]], demand: Demand, links: int, rng: Generator) -> MeshTraffic:
+def drawn_traffic(instants: list[tuple[Micros, int]], demand: MeshDemand, links: int, rng: Generator) -> MeshTraffic:
     """The events of publishers at instants; what they say, whom they satisfy, how they fare."""
     count = len(instants)
     ranks = rng.integers(1, RANKS, count, endpoint=True)
