@@ -132,11 +132,14 @@ class Verdicts:
 
     def _cast_done(self, own: _Own, summary: Summary) -> None:
         assert isinstance(summary, ChangeSummary)
-        if self._own.get(own.change.record.id) is not own or own.status is VerdictStatus.STABLE:
-            # An older cast, or one of an older version: what was concluded stands.
+        record = own.change.record
+        is_overtaken = self._own.get(record.id) is not own
+        if is_overtaken and self._changes.is_turned_down(record.id):
+            # Another cast of it was refused: that stands.
             return
-        if summary.refused and own.change.record.state is DeclarationState.ACTIVE:
-            self._turn_down(own)
+        if summary.refused and record.state is DeclarationState.ACTIVE:
+            if not is_overtaken and own.status is not VerdictStatus.STABLE:
+                self._turn_down(own)
         elif covers(list(summary.covered), WHOLE):
             self._conclude(own, VerdictStatus.STABLE, ())
         else:
