@@ -121,6 +121,7 @@ class Subscriber:
             state=state,
             unreached=unreached,
             reason=verdict.reason,
+            version=verdict.version,
         )
         result = SubscribeVerdict(verdict.id, verdict.status, verdict.unreached, verdict.reason)
         self._step.effects.append(Reply(wanted.command, result))
