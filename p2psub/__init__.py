@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from p2psub.api.errors import (
+        AdmissionRefused,
         AdvertisementRefused,
         AlreadyEnded,
         BadContent,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from p2psub.runtime.subscription_stream import SubscriptionStream
 
 _HOMES = {
+    "AdmissionRefused": "p2psub.api.errors",
     "AdvertiseVerdict": "p2psub.model.outcomes",
     "AdvertisementHandle": "p2psub.runtime.advertisement_handle",
     "AdvertisementRefused": "p2psub.api.errors",
@@ -78,6 +80,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AdmissionRefused",
     "AdvertiseVerdict",
     "AdvertisementHandle",
     "AdvertisementRefused",

@@ -38,16 +38,44 @@ class NotTaken(Refusal):
     """The overlay has not taken an event, though the peer has the right to publish it."""
 
 
-class SubscriptionRefused(Refusal):
+class AdmissionRefused(Refusal):
+    """The overlay does not take a subscription or an advertisement: at once, or after it had accepted it."""
+
+    def __init__(self, what: str, reason: Reason | None) -> None:
+        why = "" if reason is None else f": {reason}"
+        super().__init__(f"the overlay refuses the {what}{why}", refusal_advice(reason))
+        self.reason = reason
+
+
+class SubscriptionRefused(AdmissionRefused):
     """The overlay does not take the subscription."""
 
+    def __init__(self, reason: Reason | None = None) -> None:
+        super().__init__("subscription", reason)
 
-class AdvertisementRefused(Refusal):
+
+class AdvertisementRefused(AdmissionRefused):
     """The overlay does not take the advertisement."""
+
+    def __init__(self, reason: Reason | None = None) -> None:
+        super().__init__("advertisement", reason)
 
 
 class AlreadyEnded(Refusal):
     """The block of a subscription, an advertisement or the peer itself is over."""
+
+
+_REFUSAL_ADVICE: Final[Mapping[Reason | None, str]] = {
+    Reason.NOT_AUTHORIZED: "enrol with a join token that has the right to its topics",
+    Reason.FILTER_TOO_LARGE: "write a shorter filter",
+    Reason.BAD_BID: "name a deadline, a price and a penalty that p2psub takes",
+    Reason.VOTED_DOWN: "ask for less, or again when others have ended theirs",
+}
+
+
+def refusal_advice(reason: Reason | None) -> str:
+    """What a peer can do about a declaration that was refused."""
+    return _REFUSAL_ADVICE.get(reason, "ask for less, or for the right to it")
 
 
 _PUBLISH_AGAIN = "publish it again; if that does not help, see the log"

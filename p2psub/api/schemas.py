@@ -19,6 +19,7 @@ from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, Draft, Event, Guaran
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import SECOND_US
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 
 NDJSON: Final = "application/x-ndjson"
 """Lines of JSON."""
@@ -101,6 +102,8 @@ class AdvertisedItem(msgspec.Struct, frozen=True, kw_only=True):
     advertisement: str
     status: VerdictStatus
     unreached: tuple[ClusterId, ...] = ()
+    reason: Reason | None = None
+    """Why it is refused."""
 
 
 class VerdictItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +112,8 @@ class VerdictItem(msgspec.Struct, frozen=True, kw_only=True):
     subscription: str
     status: VerdictStatus
     unreached: tuple[ClusterId, ...] = ()
+    reason: Reason | None = None
+    """Why it is refused."""
 
 
 class EventItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -234,14 +239,23 @@ def notified_item(notification: Notification) -> EventItem:
 def verdict_item(verdict: SubscribeVerdict) -> VerdictItem:
     """A verdict, ready for JSON."""
     return VerdictItem(
-        subscription=id_to_text(verdict.subscription), status=verdict.status, unreached=verdict.unreached
+        subscription=id_to_text(verdict.subscription),
+        status=verdict.status,
+        unreached=verdict.unreached,
+        reason=verdict.reason,
     )
 
 
 def advertised_line(verdict: AdvertiseVerdict) -> StreamLine:
     """A verdict on an advertisement, ready for JSON."""
-    name = id_to_text(verdict.advertisement)
-    return StreamLine(advertised=AdvertisedItem(advertisement=name, status=verdict.status, unreached=verdict.unreached))
+    return StreamLine(
+        advertised=AdvertisedItem(
+            advertisement=id_to_text(verdict.advertisement),
+            status=verdict.status,
+            unreached=verdict.unreached,
+            reason=verdict.reason,
+        )
+    )
 
 
 def line_of(item: Item) -> StreamLine:

@@ -116,7 +116,7 @@ class Casts:
         """Our own cluster's part is done."""
         for open_cast in self._waiting_locally.pop(cast, ()):
             open_cast.local = summary
-            self._finish_if_whole(open_cast)
+            self._note_answer(open_cast, summary)
 
     def progress(self, cast: CastId) -> Summary | None:
         """What is known so far of a cast that we started; None if it is over."""
@@ -225,7 +225,7 @@ class Casts:
             return
         slot.summary = answer.summary
         for cast in tuple(self._with_half[answer.id, answer.subcube]):
-            self._finish_if_whole(cast)
+            self._note_answer(cast, answer.summary)
 
     def on_cast_refused(self, _: Contact, refused: CastRefused) -> None:
         """Another super-node owns that half now: learn which, and let the next tick try again."""
@@ -239,6 +239,13 @@ class Casts:
     def _slot(self, cast: CastId, half: Prefix) -> Half | None:
         found = self._with_half.get((cast, half))
         return None if found is None else found[0].halves[half]
+
+    def _note_answer(self, cast: _OpenCast, part: Summary) -> None:
+        """Answer when all parts have, or at once if this one decides."""
+        if cast.payload.is_decided_by(part):
+            self._close(cast, is_whole=True)
+        else:
+            self._finish_if_whole(cast)
 
     def _finish_if_whole(self, cast: _OpenCast) -> None:
         if cast.local is None:

@@ -43,6 +43,10 @@ class Payload(Protocol):
         """One summary out of those of the parts; out of none, the empty one."""
         ...
 
+    def is_decided_by(self, part: Summary) -> bool:
+        """Whether the answer of one part decides, so that the others need not be awaited."""
+        ...
+
     def request(self, id_: CastId, subcube: Prefix, hops: int) -> CastRequest:
         """The message that asks its receiver to cover a subcube with it."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from p2psub.api.errors import refusal_advice
 from p2psub.api.schemas import AdvertisedItem, EventItem, GapItem, PublishResponse, VerdictItem
 from p2psub.api.values import value_from_json
 from p2psub.cli.assignments import spell_text, spell_value
@@ -42,18 +43,14 @@ def gap_text(gap: GapItem) -> str:
 def verdict_text(said: VerdictItem | AdvertisedItem) -> str:
     """Where a subscription stands, or an advertisement."""
     if isinstance(said, VerdictItem):
-        name, done, stored, advice = (
-            said.subscription,
-            "subscribed",
-            "stored",
-            "ask for less, or ask for the right to it",
-        )
+        name, done, stored = said.subscription, "subscribed", "stored"
     else:
-        name, done, stored, advice = said.advertisement, "advertised", "known", "ask for the right to publish it"
+        name, done, stored = said.advertisement, "advertised", "known"
     match said.status:
         case VerdictStatus.STABLE:
             return f"{done} as {name}, in every cluster"
         case VerdictStatus.ACCEPTED:
             return f"{done} as {name}; not yet {stored} in {', '.join(said.unreached) or 'some clusters'}"
         case VerdictStatus.REFUSED:
-            return f"{name} was refused; {advice}"
+            why = "" if said.reason is None else f", {said.reason}"
+            return f"{name} was refused{why}; {refusal_advice(said.reason)}"

@@ -20,6 +20,8 @@ class Outcome(enum.StrEnum):
     """By the estimates of a link's queue it would have come too late, so the queue did not send it."""
     UNSUBSCRIBED = "unsubscribed"
     ENDED = "ended"
+    REFUSED = "refused"
+    """The subscription itself was refused before the event was handed over."""
     SPOOL_FULL = "spool_full"
     UNREACHABLE = "unreachable"
     DEFERRED = "deferred"
@@ -49,6 +51,8 @@ class SubscribeVerdict(msgspec.Struct, frozen=True, array_like=True):
     subscription: SubscriptionId
     status: VerdictStatus
     unreached: tuple[ClusterId, ...] = ()
+    reason: Reason | None = None
+    """Why it was refused."""
 
 
 class AdvertiseVerdict(msgspec.Struct, frozen=True, array_like=True):
@@ -57,6 +61,8 @@ class AdvertiseVerdict(msgspec.Struct, frozen=True, array_like=True):
     advertisement: SubscriptionId
     status: VerdictStatus
     unreached: tuple[ClusterId, ...] = ()
+    reason: Reason | None = None
+    """Why it was refused."""
 
 
 class PublishOutcome(msgspec.Struct, frozen=True, array_like=True):

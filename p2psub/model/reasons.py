@@ -15,6 +15,7 @@ class Reason(enum.StrEnum):
     # A drop of an event at its subscriber
     ENDED = "ended"
     UNSUBSCRIBED = "unsubscribed"
+    REFUSED = "refused"
     CHANNEL_FULL = "channel_full"
     OLDER_THAN_TTL = "older_than_ttl"
     # A drop of an event on its way
@@ -38,6 +39,8 @@ class Reason(enum.StrEnum):
     BAD_SIGNATURE = "bad_signature"
     FILTER_TOO_LARGE = "filter_too_large"
     BAD_BID = "bad_bid"
+    VOTED_DOWN = "voted_down"
+    """An owner of some cluster voted against a subscription."""
     # A drop of a message
     UNEXPECTED_MESSAGE = "unexpected_message"
     LINK_QUEUE_FULL = "link_queue_full"
@@ -51,7 +54,7 @@ class Reason(enum.StrEnum):
     # A drop of records
     TRACE_OVERFLOW = "trace_overflow"
     TRACE_DISCARDED = "trace_discarded"
-    # A gap; also `channel_full`
+    # A gap; also `channel_full`. A refusal of a declaration that was ended without its peer is `lapsed`, too
     SPOOL_FULL = "spool_full"
     ORDER = "order"
     LAPSED = "lapsed"

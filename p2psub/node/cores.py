@@ -114,6 +114,7 @@ def assemble(
         cube,
         liveness,
         permits,
+        policy,
         cold_start,
         _finder(step, arc_lease, ring),
         itertools.count(1),
@@ -159,7 +160,7 @@ def assemble(
         owner=owner,
         declarations=declarations,
         publisher=publisher,
-        subscriber=Subscriber(step, config.pubsub, declarations, sealer, sampler),
+        subscriber=Subscriber(step, config.pubsub, declarations, sealer, sampler, may_be_refused=policy.may_refuse),
         sampler=sampler,
         denials=Denials(step, security.is_signed, security.denials, source, ring.remembered.values),
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from p2psub.admission.policy import Policy
+from p2psub.admission.votes import Votes
 from p2psub.config import PubSubConfig
 from p2psub.matching.adaptive_matcher import GrowingMatcher
 from p2psub.matching.matcher import Matcher, Wanted
@@ -93,13 +93,13 @@ class MatchIndex:
         config: PubSubConfig,
         arc_lease: ArcLease,
         election: Election,
-        policy: Policy,
+        votes: Votes,
     ) -> None:
         self._step = step
         self._config = config
         self._arc_lease = arc_lease
         self._election = election
-        self._policy = policy
+        self._votes = votes
         self._index = _Index(config.shards)
         self._staged: dict[TableVersion, _Staged] = {}
         self._shard_keys = [key_of_shard(shard) for shard in range(config.shards)]
@@ -169,7 +169,7 @@ class MatchIndex:
     def _vote(self, peer: Contact, store: StoreChange, retained: int) -> None:
         record = store.change.record
         assert isinstance(record, Subscription)
-        granted = record.state is DeclarationState.ENDED or self._policy.grants(record)
+        granted = self._votes.on(record)
         stored = ChangeStored(store.cluster, store.epoch, store.change.number, granted, retained)
         self._step.send(peer, stored)
 
@@ -213,9 +213,14 @@ class MatchIndex:
                     index.take(change.record)
             self._index = index
         self._staged = {v: staged for v, staged in self._staged.items() if v > table.version}
+        self._votes.keep(self._index.records.keys() | self._staged_ids())
         self._obeys_from_us = max(self._empty_until_us.values(), default=Micros(0))
         self.is_lacking = start is None or self._index.start != start
         return not self.is_lacking
+
+    def _staged_ids(self) -> set[SubscriptionId]:
+        """What was stored for tables to come."""
+        return {change.record.id for staged in self._staged.values() for change in staged.late}
 
     @property
     def obeyed(self) -> TableVersion | None:

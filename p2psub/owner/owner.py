@@ -15,6 +15,7 @@ import msgspec
 
 from p2psub.admission.permits import Permits
 from p2psub.admission.policy import Policy
+from p2psub.admission.votes import Votes
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
 from p2psub.model.bids import bid_or_none
@@ -102,7 +103,7 @@ class Owner:
         self._election = election
         self._spool = Spool(step.me.id, step.incarnation, config.spool_bytes_max)
         dispatch = Dispatch(step, election, contact_of, self._spool, part_bytes)
-        self.match_index = MatchIndex(step, config, arc_lease, election, policy)
+        self.match_index = MatchIndex(step, config, arc_lease, election, Votes(policy))
         self.shards = EmptyShards(step, config, arc_lease, election, self.match_index)
         self.matchmaker = Matchmaker(step, config, arc_lease, election, self.match_index, self.shards)
         by_table = Holders(step.me.id, config, arc_lease, holders)

@@ -16,6 +16,7 @@ from p2psub.model.effects import AdvertiseCommand, Reply, WithdrawCommand
 from p2psub.model.instants import SECOND_US
 from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import AdvertiseVerdict, VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 
@@ -77,19 +78,26 @@ class Advertisements:
         """One of ours has a new status, unless it was withdrawn: tell the application."""
         for number, offer in self._offers.items():
             if offer.declared.record.id == verdict.id:
-                self._record(offer, verdict.status, len(verdict.unreached))
-                result = AdvertiseVerdict(verdict.id, verdict.status, verdict.unreached)
+                self._record(offer, verdict.status, len(verdict.unreached), verdict.reason)
+                result = AdvertiseVerdict(verdict.id, verdict.status, verdict.unreached, verdict.reason)
                 self._step.effects.append(Reply(number, result))
 
-    def _record(self, offer: _Offer, status: VerdictStatus | None = None, unreached: int | None = None) -> None:
+    def _record(
+        self,
+        offer: _Offer,
+        status: VerdictStatus | None = None,
+        unreached: int | None = None,
+        reason: Reason | None = None,
+    ) -> None:
         record = offer.declared.record
         assert isinstance(record, Advertisement)
-        self._step.record(Kind.ADVERTISE, advertised=record, status=status, unreached=unreached)
+        self._step.record(Kind.ADVERTISE, advertised=record, status=status, unreached=unreached, reason=reason)
 
     def keeps_rate(self, draft: Draft) -> bool:
         """Whether an event of ours may be published; it counts against the first advertisement that has room."""
         if self.is_free:
             return True
         content = content_of(draft)
-        offers = [o for o in self._offers.values() if o.declared.is_active and satisfies(content, o.filter)]
+        # A refused one binds as before, until it is withdrawn: a refusal frees no publisher.
+        offers = [offer for offer in self._offers.values() if satisfies(content, offer.filter)]
         return not offers or any(offer.takes(self._step.now) for offer in offers)

@@ -16,7 +16,7 @@ class AdvertisementHandle(Handle[AdvertiseVerdict]):
         return self.verdict.advertisement
 
     def refusal(self) -> Refusal:
-        return AdvertisementRefused("the overlay refuses the advertisement", "ask for the right to publish it")
+        return AdvertisementRefused(self.verdict.reason)
 
     def put(self, verdict: AdvertiseVerdict) -> None:
         """The node hands a verdict in."""

@@ -15,7 +15,7 @@ from p2psub.api.errors import Refusal, SubscriptionRefused
 from p2psub.api.items import Gap, Item, Notification
 from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
-from p2psub.model.outcomes import SubscribeVerdict
+from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
 from p2psub.runtime.handle import Handle
 
 CONSUMED_SHARE = 4
@@ -23,7 +23,7 @@ CONSUMED_SHARE = 4
 
 
 class SubscriptionStream(Handle[SubscribeVerdict]):
-    """Iterate over it for events and gaps; `verdict` says where it stands by now."""
+    """Iterate over it for events and gaps, until it is refused; `verdict` says where it stands by now."""
 
     def __init__(self, window: int, tell: Callable[[ConsumedCommand], None]) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class SubscriptionStream(Handle[SubscribeVerdict]):
         return self.verdict.subscription
 
     def refusal(self) -> Refusal:
-        return SubscriptionRefused("the overlay refuses the subscription", "ask for less, or for the right to it")
+        return SubscriptionRefused(self.verdict.reason)
 
     @property
     def waiting(self) -> int:
@@ -90,6 +90,8 @@ class SubscriptionStream(Handle[SubscribeVerdict]):
     async def _wait(self) -> None:
         await trio.lowlevel.checkpoint()
         while not self._items:
+            if self._verdict is not None and self._verdict.status is VerdictStatus.REFUSED:
+                raise self.refusal()
             await self._wait_news()
 
     def _note_consumed(self, count: int) -> None:

@@ -13,6 +13,8 @@ from p2psub.model.content import Event
 from p2psub.model.effects import Notify
 from p2psub.model.ids import NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
+from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.subscriber.checked_parcel import Hashed
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
@@ -65,7 +67,7 @@ class HeldSubscription:
     held_back: list[HeldBack] = field(default_factory=list)
     """Arrived before the verdict."""
     is_pressed: bool = False
-    """Whether something that may become late waits at its owner for the verdict: it cannot be held back here."""
+    """Whether something that may become late, or be refused, waits at its owner for the verdict."""
     inflows: dict[tuple[NodeId, int], Inflow] = field(default_factory=dict)
     """The streams by which it gets events, by their owners' processes."""
     gap: int = 0
@@ -81,6 +83,11 @@ class HeldSubscription:
         if len(self.inflows) > _INFLOWS_MAX:
             del self.inflows[next(iter(self.inflows))]
         return inflow
+
+    @property
+    def why_inactive(self) -> Reason:
+        """Why nothing more is handed over."""
+        return Reason.REFUSED if self.declared.status is VerdictStatus.REFUSED else Reason.UNSUBSCRIBED
 
     @property
     def early(self) -> int:

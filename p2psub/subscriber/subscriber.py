@@ -7,11 +7,10 @@ from typing import Final
 
 from p2psub.admission.declarations import Declarations
 from p2psub.config import PubSubConfig
-from p2psub.model.bids import PRICE_ONE, limit_us
-from p2psub.model.books import why_expired
-from p2psub.model.content import DeclarationState, Event, Guarantee, Order, Subscription
+from p2psub.model.bids import limit_us
+from p2psub.model.content import DeclarationState, Guarantee, Order, Subscription
 from p2psub.model.digests import content_hash
-from p2psub.model.effects import ConsumedCommand, NotifyGap, Reply, SubscribeCommand, UnsubscribeCommand
+from p2psub.model.effects import ConsumedCommand, Reply, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deliver, StreamAck, Verdict, Want, WindowUpdate
@@ -25,9 +24,10 @@ from p2psub.parcels.remembered import Remembered
 from p2psub.parcels.replay_window import ReplayWindows
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
-from p2psub.subscriber.checked_parcel import CheckedParcel, rows_of
+from p2psub.subscriber.checked_parcel import CheckedParcel
 from p2psub.subscriber.delivery_answer import DeliveryAnswer
-from p2psub.subscriber.held_subscription import Arrived, HeldSubscription, arrivals, notification
+from p2psub.subscriber.hand_over import HandOver
+from p2psub.subscriber.held_subscription import Arrived, HeldSubscription
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
 
@@ -62,18 +62,26 @@ class Subscriber:
         declarations: Declarations,
         sealer: Sealer,
         sampler: TraceSampler,
+        *,
+        may_be_refused: bool = False,
     ) -> None:
         self._step = step
+        self._may_be_refused = may_be_refused
+        """Whether owners vote: then nothing is taken from them before the verdict."""
         self._config = config
         self._declarations = declarations
         self._sealer = sealer
-        self._sampler = sampler
-        self.books = Books(step, Guarantee.AT_MOST_ONCE)
+        self._hand_over = HandOver(step, sampler)
         self._wanted: dict[SubscriptionId, HeldSubscription] = {}
         self._given: Remembered[SubscriptionId] = Remembered(config.remembered_us)
         self._windows = ReplayWindows(step)
         self._serial = 0
         """How many acknowledgements of streams were given."""
+
+    @property
+    def books(self) -> Books:
+        """Of what promises nothing."""
+        return self._hand_over.books
 
     def status(self) -> SubscriberStatus:
         active = [i for i, w in self._wanted.items() if w.declared.record.state is DeclarationState.ACTIVE]
@@ -107,29 +115,23 @@ class Subscriber:
             return
         state, unreached = wanted.declared.record.state, len(verdict.unreached)
         self._step.record(
-            Kind.VERDICT, subscription=verdict.id, status=verdict.status, state=state, unreached=unreached
+            Kind.VERDICT,
+            subscription=verdict.id,
+            status=verdict.status,
+            state=state,
+            unreached=unreached,
+            reason=verdict.reason,
+            version=verdict.version,
         )
-        result = SubscribeVerdict(verdict.id, verdict.status, verdict.unreached)
+        result = SubscribeVerdict(verdict.id, verdict.status, verdict.unreached, verdict.reason)
         self._step.effects.append(Reply(wanted.command, result))
-        self._release(wanted)
-
-    def _release(self, wanted: HeldSubscription) -> None:
-        if wanted.declared.status in (VerdictStatus.STABLE, VerdictStatus.ACCEPTED):
-            if wanted.declared.has_lapsed and wanted.declared.is_active:
-                wanted.declared.has_lapsed = False
-                self._notify_gap(wanted.declared.record.id, 0, Reason.LAPSED)
-            held_back, wanted.held_back = wanted.held_back, []
-            in_time: list[Arrived] = []
-            for one in arrivals(held_back):
-                if 0 < one.limit_us < self._step.now - one.born_us:
-                    self._drop_late(wanted, one.hashed[0][0].timeout_us, one.born_us, len(one.hashed))
-                else:
-                    in_time.append(one)
-            if in_time:
-                self._hand_over(wanted, in_time)
-            if wanted.is_pressed:
-                wanted.is_pressed = False
-                self._open_windows(wanted)
+        if wanted.declared.status is VerdictStatus.REFUSED:
+            self._hand_over.free(wanted)
+        else:
+            self._hand_over.release(wanted)
+        if wanted.is_pressed:
+            wanted.is_pressed = False
+            self._open_windows(wanted)
 
     # Taking
 
@@ -244,7 +246,7 @@ class Subscriber:
         if wanted is not None and missed.count > wanted.missed.get(owner, 0):
             lost = missed.count - wanted.missed.get(owner, 0)
             wanted.missed[owner] = missed.count
-            self._notify_gap(id_, lost, Reason.SPOOL_FULL)
+            self._hand_over.notify_gap(id_, lost, Reason.SPOOL_FULL)
 
     def _take(
         self, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int, deadline_us: int
@@ -261,14 +263,15 @@ class Subscriber:
             )
         fresh = places & ~given
         if not wanted.declared.is_active:
-            self._drop(id_, checked, fresh, Reason.UNSUBSCRIBED)
-            return {_DELIVERED: given, Outcome.UNSUBSCRIBED: fresh}
+            reason = wanted.why_inactive
+            self._drop(id_, checked, fresh, reason)
+            return {_DELIVERED: given, Outcome(reason.value): fresh}
         limit = limit_us(checked.parcel.timeout_us, deadline_us)
         if 0 < limit < self._step.now - checked.born_us:
             self._drop(id_, checked, fresh, Reason.EXPIRED)
             return {_DELIVERED: given, Outcome.EXPIRED: fresh}
-        if limit and wanted.declared.status is None:
-            # Held back here it might be too late after the verdict, and its owner would take it for delivered.
+        if (limit or self._may_be_refused) and wanted.declared.status is None:
+            # Held back here it might be too late, or refused, and its owner would take it for delivered.
             wanted.is_pressed = True
             return {_DELIVERED: given, _DEFERRED: fresh}
         fitting = first_places(fresh, max(0, wanted.window - len(wanted.held_back)))
@@ -293,11 +296,12 @@ class Subscriber:
                 continue
             wanted, count = self._wanted.get(id_), places.bit_count()
             if wanted is None or not wanted.declared.is_active:
-                self._step.record(Kind.DROP, subscription=id_, reason=Reason.UNSUBSCRIBED, count=count)
+                reason = Reason.UNSUBSCRIBED if wanted is None else wanted.why_inactive
+                self._step.record(Kind.DROP, subscription=id_, reason=reason, count=count)
                 continue
             limit = limit_us(checked.parcel.timeout_us, deadline_us)
             if 0 < limit < self._step.now - checked.born_us:
-                self._drop_late(wanted, checked.parcel.timeout_us, checked.born_us, count)
+                self._hand_over.drop_late(wanted, checked.parcel.timeout_us, checked.born_us, count)
                 continue
             fitting = first_places(places, max(0, wanted.window - len(wanted.held_back)))
             if fitting:
@@ -307,66 +311,19 @@ class Subscriber:
                 wanted.gap += missing
                 self._step.record(Kind.DROP, subscription=id_, reason=Reason.CHANNEL_FULL, count=missing)
 
-    def _drop_late(self, wanted: HeldSubscription, timeout_us: int, born_us: Micros, count: int) -> None:
-        id_, bid, age_us = wanted.declared.record.id, wanted.bid, self._step.now - born_us
-        penalty = self.books.miss(id_, bid, why_expired(timeout_us, bid.deadline_us), count)
-        self._step.record(
-            Kind.DROP, subscription=id_, reason=Reason.EXPIRED, count=count, age_us=age_us, earned=-penalty
-        )
-
     def _accept(self, wanted: HeldSubscription, checked: CheckedParcel, places: int, limit: int) -> None:
         events, born_us = checked.events_at(places), checked.born_us
         if wanted.declared.status is None:
             wanted.held_back += [(event, born_us, limit) for event in events]
         else:
-            self._hand_over(wanted, [Arrived(events, born_us, limit)])
-
-    def _hand_over(self, wanted: HeldSubscription, several: list[Arrived]) -> None:
-        id_ = wanted.declared.record.id
-        self._tell_gap(wanted)
-        events = [event for one in several for event, _ in one.hashed]
-        wanted.window -= len(events)
-        late = 0 if wanted.order is None else wanted.order.count_late(events, self._step.now)
-        if late:
-            self._notify_gap(id_, late, Reason.ORDER)
-        for one in several:
-            self._record_delivery(wanted, one, events if len(several) == 1 else [event for event, _ in one.hashed])
-        self._step.effects.append(notification(id_, events, several))
-
-    def _record_delivery(self, wanted: HeldSubscription, one: Arrived, events: list[Event]) -> None:
-        """What promises nothing is booked here, all else by its owner."""
-        id_, bid = wanted.declared.record.id, wanted.bid
-        is_promised = events[0].guarantee is Guarantee.EFFECTIVELY_ONCE
-        if not is_promised:
-            self.books.hand_over(id_, bid, len(events))
-        traced = [one.hashed[index] for index in self._sampler.sample(Kind.DELIVER, events)]
-        for first, count in rows_of(traced):
-            self._step.record(
-                Kind.DELIVER,
-                event=traced[first][0].id,
-                run=None if count == 1 else count,
-                subscription=id_,
-                digest=b"".join([leaf for _, leaf in traced[first : first + count]]),
-                age_us=self._step.now - one.born_us,
-                earned=None if bid.price == PRICE_ONE else bid.price,
-                guarantee=None if is_promised else Guarantee.AT_MOST_ONCE,
-            )
-
-    def _tell_gap(self, wanted: HeldSubscription) -> None:
-        if wanted.gap:
-            self._notify_gap(wanted.declared.record.id, wanted.gap, Reason.CHANNEL_FULL)
-            wanted.gap = 0
-
-    def _notify_gap(self, id_: SubscriptionId, count: int, reason: Reason) -> None:
-        self._step.record(Kind.GAP, subscription=id_, count=count, reason=reason)
-        self._step.effects.append(NotifyGap(id_, count, reason))
+            self._hand_over.give(wanted, [Arrived(events, born_us, limit)])
 
     def consumed(self, command: ConsumedCommand) -> None:
         """The application made room: first of all it hears what it missed, then the owners that wait hear of it."""
         wanted = self._wanted.get(command.subscription)
         if wanted is not None:
             wanted.window += command.count
-            self._tell_gap(wanted)
+            self._hand_over.tell_gap(wanted)
             self._open_windows(wanted)
 
     def _open_windows(self, wanted: HeldSubscription) -> None:

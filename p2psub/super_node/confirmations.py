@@ -18,6 +18,7 @@ from p2psub.model.messages.casts import ChangeSummary
 from p2psub.model.messages.cluster import ChangeStored, StoreChange
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.overlay.hypercube import Hypercube
 from p2psub.super_node.change_log import ChangeLog
 from p2psub.super_node.change_set import ChangeSet
 from p2psub.super_node.table_grants import TableGrants
@@ -32,7 +33,6 @@ class _Unapplied:
     change: Change
     is_durable: bool = False
     confirmed: dict[NodeId, None] = field(default_factory=dict)
-    is_refused: bool = False
     retained: int = 0
     sent_tick: int = -RESEND_TICKS
     casts: list[tuple[CastId, Prefix]] = field(default_factory=list)
@@ -41,8 +41,11 @@ class _Unapplied:
 class Confirmations:
     """All changes of one term that are not applied yet. What the claims of the last term do not name begins here."""
 
-    def __init__(self, step: Step, changes: ChangeSet, log: ChangeLog, grants: TableGrants, casts: Casts) -> None:
+    def __init__(
+        self, step: Step, changes: ChangeSet, log: ChangeLog, grants: TableGrants, casts: Casts, cube: Hypercube
+    ) -> None:
         self._step = step
+        self._cube = cube
         self._changes = changes
         self._log = log
         self._grants = grants
@@ -68,9 +71,9 @@ class Confirmations:
         self._apply_if_stored(entry)
 
     def answer_when_applied(self, cast: CastId, number: ChangeNumber, part: Prefix) -> None:
-        """Our cluster's part of a cast: answered once the change is applied here."""
+        """Our cluster's part of a cast: answered once the change is applied here, or refused."""
         entry = self._unapplied.get(number)
-        if entry is None:
+        if entry is None or self._is_refused(number):
             self._vote(cast, part, number, 0)
         else:
             entry.casts.append((cast, part))
@@ -97,9 +100,19 @@ class Confirmations:
         entry = self._unapplied.get(stored.number) if stored.epoch == self._log.id.epoch else None
         if entry is not None:
             entry.confirmed[peer.id] = None
-            entry.is_refused |= not stored.granted
             entry.retained += stored.retained
+            if not stored.granted:
+                self._changes.refuse(stored.number)
+            if self._is_refused(stored.number):
+                self._answer(entry)
             self._apply_if_stored(entry)
+
+    def _is_refused(self, number: ChangeNumber) -> bool:
+        """Whether an owner of ours voted against a change.
+
+        A cluster without a place refuses nothing: what it fills up with was decided without it.
+        """
+        return self._changes.is_refused(number) and self._cube.entry is not None
 
     def table_changed(self) -> None:
         """A table came into force; its owners hold whatever is claimed of them."""
@@ -132,18 +145,33 @@ class Confirmations:
         grants, number = self._grants, entry.change.number
         if grants.table is None or number not in self._unapplied or not entry.is_durable:
             return
-        if self._step.now < grants.quarantine_until_us or not self._log.is_replicated(number) or self._lacking(entry):
+        if self._step.now < grants.quarantine_until_us or not self._log.is_replicated(number):
+            return
+        if self._is_refused(number):
+            if not self._has_ended(entry.change):
+                return
+        elif self._lacking(entry):
             return
         del self._unapplied[number]
         self._claim(number)
-        if entry.is_refused:
-            self._changes.refuse(number)
-        for cast, part in entry.casts:
-            self._vote(cast, part, number, entry.retained)
+        self._answer(entry)
+
+    def _has_ended(self, refused: Change) -> bool:
+        """Whether the owners hold a later version instead, and no claim of ours tells of the refused one alone."""
+        later = self._changes.current(refused.record.id)
+        if later is None or later.record.version == refused.record.version or later.number in self._unapplied:
+            return False
+        log, n = later.number
+        return log == refused.number.log or self._grants.vector.get(log, 0) >= n
+
+    def _answer(self, entry: _Unapplied) -> None:
+        casts, entry.casts = entry.casts, []
+        for cast, part in casts:
+            self._vote(cast, part, entry.change.number, entry.retained)
 
     def _vote(self, cast: CastId, part: Prefix, number: ChangeNumber, retained: int) -> None:
-        """Answer a cast of an applied change; once refused, a change stays refused."""
-        granted, refused = (0, 1) if self._changes.is_refused(number) else (1, 0)
+        """Answer a cast of a change that is applied or refused; once refused, a change stays refused."""
+        granted, refused = (0, 1) if self._is_refused(number) else (1, 0)
         self._casts.answer_locally(cast, ChangeSummary((part,), granted, refused, retained))
 
     def _claim(self, number: ChangeNumber) -> None:

@@ -18,6 +18,7 @@ from p2psub.model.ids import Contact, NodeId, SubscriptionId
 from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import Table
+from p2psub.model.reasons import Reason
 from p2psub.model.step import Step
 from p2psub.super_node.change_set import ChangeSet
 
@@ -85,7 +86,7 @@ class Lapses:
             del self._lapses[peer.id]
 
     def _tell(self, peer: Contact, ended: Declaration) -> None:
-        self._step.send(peer, Verdict(ended.id, ended.version, VerdictStatus.REFUSED, ()))
+        self._step.send(peer, Verdict(ended.id, ended.version, VerdictStatus.REFUSED, (), Reason.LAPSED))
 
 
 class SubscriberLeases:

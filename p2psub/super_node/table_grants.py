@@ -63,6 +63,8 @@ class TableGrants:
     """What every owner of the table is known to hold: the claims."""
     quarantine_until_us: Micros = Micros(0)
     """Until then a member may hold a lease of the term before."""
+    may_refuse: bool = False
+    """Whether owners may vote against a change: then an index tells that they hold it, but not that they grant it."""
     _next: _Next | None = None
     _n: int = 0
     _older: list[tuple[Table, Micros]] = field(default_factory=list)
@@ -132,7 +134,8 @@ class TableGrants:
         incarnations[self.step.me.id] = self.step.incarnation
         waiting = {c.id: c for c in owners if self._needs_index(c.id, incarnations[c.id], table)}
         # Only if every owner gets its index anew does the whole change set count as held by them all.
-        vector = dict(self.changes.vector) if len(waiting) == len(owners) else {}
+        is_claimed = len(waiting) == len(owners) and not self.may_refuse
+        vector = dict(self.changes.vector) if is_claimed else {}
         self._next = _Next(table, vector, waiting, incarnations)
 
     def _needs_index(self, node: NodeId, incarnation: int, table: Table) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2psub.admission.permits import Permits
+from p2psub.admission.policy import Policy
 from p2psub.casts.cast import Casts
 from p2psub.casts.entrance import Entrances
 from p2psub.casts.payload import Payload
@@ -56,6 +57,7 @@ class Office:
     cube: Hypercube
     liveness: Liveness
     permits: Permits
+    policy: Policy
     cold_start: ColdStart
     contact_of: Callable[[NodeId], Contact | None]
     """Where a member can be reached, as far as any member knows."""
@@ -138,6 +140,7 @@ class Term:
             log.epoch,
             vector=beginning.claims,
             quarantine_until_us=beginning.quarantine_until_us,
+            may_refuse=office.policy.may_refuse,
         )
         self.completeness = Completeness(
             step.me.id,
@@ -154,7 +157,7 @@ class Term:
         )
         self.routing = Routing(step, changes, directory, log.cluster, office.find, self.casts)
         self.log = ChangeLog(step, config.cube, changes, self.roster, log)
-        self.confirmations = Confirmations(step, changes, self.log, self.grants, self.casts)
+        self.confirmations = Confirmations(step, changes, self.log, self.grants, self.casts, cube)
         self.verdicts = Verdicts(
             step, config.cube, changes, directory, office.permits, self.log, self.confirmations, self.casts
         )

@@ -16,6 +16,7 @@ from p2psub.model.ids import CastId, ClusterId, Contact, SubscriptionId
 from p2psub.model.messages.casts import ChangePayload, ChangeSummary, Summary
 from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
 from p2psub.overlay.directory import Directory
@@ -36,6 +37,8 @@ class _Own:
     cast_tick: int = 0
     status: VerdictStatus | None = None
     unreached: tuple[ClusterId, ...] = ()
+    turned_down: Declaration | None = None
+    """The version that owners refused and that this change ends; its peer is told once the end outlives us."""
 
 
 class Verdicts:
@@ -70,15 +73,16 @@ class Verdicts:
         refusal = self._permits.refusal(peer.id, record)
         if refusal is not None:
             self._step.record(Kind.DROP, subscription=record.id, peer=peer.id, reason=refusal)
-            self._say(peer, record, VerdictStatus.REFUSED, ())
+            self._refuse(peer, record, refusal)
             return
         known = self._changes.current(record.id)
         if known is None or known.record.version < record.version:
             self._number(record, peer)
         elif self._changes.is_turned_down(record.id) and record.state is DeclarationState.ACTIVE:
-            self._say(peer, record, VerdictStatus.REFUSED, ())
+            if self._log.is_replicated(known.number):
+                self._refuse(peer, record, Reason.VOTED_DOWN)
         elif known.record.version > record.version:
-            self._say(peer, known.record, VerdictStatus.REFUSED, ())
+            self._refuse(peer, known.record, Reason.LAPSED)
         else:
             own = self._own.get(record.id)
             if own is None:
@@ -91,16 +95,24 @@ class Verdicts:
     def _say(self, peer: Contact, record: Declaration, status: VerdictStatus, unreached: tuple[ClusterId, ...]) -> None:
         self._step.send(peer, Verdict(record.id, record.version, status, unreached))
 
-    def _number(self, record: Declaration, peer: Contact) -> None:
+    def _refuse(self, peer: Contact, record: Declaration, reason: Reason) -> None:
+        self._step.send(peer, Verdict(record.id, record.version, VerdictStatus.REFUSED, (), reason))
+
+    def _number(self, record: Declaration, peer: Contact, turned_down: Declaration | None = None) -> None:
         change = self._log.number(record)
         self._confirmations.learn(change)
-        self._own[record.id] = _Own(change, peer, self._step.tick)
+        self._own[record.id] = _Own(change, peer, self._step.tick, turned_down=turned_down)
 
     def end(self, record: Declaration, peer: Contact) -> None:
         """Number the end of a declaration of our cluster; another cluster ends its own."""
         if record.cluster == self._log.id.cluster:
-            version = record.version + 1
-            self._number(msgspec.structs.replace(record, version=version, state=DeclarationState.ENDED), peer)
+            self._number(_ended(record), peer)
+
+    def _turn_down(self, own: _Own) -> None:
+        """An owner somewhere refused a declaration of ours: it ends."""
+        record = own.change.record
+        self._changes.turn_down(record.id)
+        self._number(_ended(record), own.peer, turned_down=record)
 
     # Casts
 
@@ -113,15 +125,21 @@ class Verdicts:
                 self._cast(own)
 
     def _cast(self, own: _Own) -> None:
+        if own.turned_down is not None and own.cast is None:
+            self._refuse(own.peer, own.turned_down, Reason.VOTED_DOWN)
         own.cast_tick = self._step.tick
         own.cast = self._casts.start(ChangePayload(own.change), lambda summary, _: self._cast_done(own, summary))
 
     def _cast_done(self, own: _Own, summary: Summary) -> None:
         assert isinstance(summary, ChangeSummary)
-        if summary.refused and own.change.record.state is DeclarationState.ACTIVE:
-            self._changes.turn_down(own.change.record.id)
-            self._conclude(own, VerdictStatus.REFUSED, ())
-            self.end(own.change.record, own.peer)
+        record = own.change.record
+        is_overtaken = self._own.get(record.id) is not own
+        if is_overtaken and self._changes.is_turned_down(record.id):
+            # Another cast of it was refused: that stands.
+            return
+        if summary.refused and record.state is DeclarationState.ACTIVE:
+            if not is_overtaken and own.status is not VerdictStatus.STABLE:
+                self._turn_down(own)
         elif covers(list(summary.covered), WHOLE):
             self._conclude(own, VerdictStatus.STABLE, ())
         else:
@@ -150,3 +168,8 @@ class Verdicts:
             progress = self._casts.progress(own.cast)
             covered = progress.covered if isinstance(progress, ChangeSummary) else ()
             self._conclude(own, VerdictStatus.ACCEPTED, self._unreached(covered))
+
+
+def _ended(record: Declaration) -> Declaration:
+    """The version after it, which ends it."""
+    return msgspec.structs.replace(record, version=record.version + 1, state=DeclarationState.ENDED)

@@ -19,6 +19,7 @@ from sims.checkers import (
     order,
     owners,
     queues,
+    refusals,
     rings,
     stability,
     terms,
@@ -115,6 +116,10 @@ def _all(evidence: Evidence, owed: Obligations) -> Iterator[Finding]:
     yield from obligations.check_acknowledged_is_stored(evidence)
     yield from stability.check_stable_misses_nothing(evidence, owed)
     yield from stability.check_becomes_stable(evidence)
+    yield from refusals.check_refused_gets_nothing(evidence)
+    yield from refusals.check_refused_is_ended(evidence)
+    yield from refusals.check_one_conclusion(evidence)
+    yield from refusals.check_conclusions(evidence)
     yield from deliveries.check_once(evidence)
     yield from deliveries.check_not_invented(evidence)
     yield from deliveries.check_unaltered(evidence)

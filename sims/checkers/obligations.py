@@ -12,6 +12,7 @@ from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind, Record
 from sims.checkers.evidence import Evidence, Finding
 from sims.checkers.oracle import wants
+from sims.checkers.refusals import refusals
 
 NEVER_INSIDE_BUDGET = (Outcome.SPOOL_FULL, Outcome.UNREACHABLE)
 """Outcomes that no run inside the budget may end in (S1)."""
@@ -78,6 +79,7 @@ def obligations_of(evidence: Evidence) -> Obligations:
     stores, published = stores_of(evidence), published_events(evidence)
     # An owner may know of an end beyond its contiguous vector; a subscriber that gave up before is owed nothing.
     given_up_us = {record.subscription: at_us for at_us, record in evidence.of(Kind.UNSUBSCRIBE)}
+    given_up_us |= _turned_down(evidence)
     found = Obligations()
     for at_us, record in evidence.of(Kind.ACKNOWLEDGE):
         stored, event = store_behind(at_us, record, stores), published.get(record.event)
@@ -95,6 +97,16 @@ def obligations_of(evidence: Evidence) -> Obligations:
         if event_id is not None and subscription_id is not None and outcome not in (None, Outcome.DELIVERED):
             found.ended[event_id, subscription_id] = outcome
     return found
+
+
+def _turned_down(evidence: Evidence) -> dict[SubscriptionId | None, int]:
+    """When the end of each refused subscription was numbered; its peer hears of it later."""
+    refused, ends = refusals(evidence), dict[SubscriptionId | None, int]()
+    for at_us, record in evidence.of(Kind.NUMBER):
+        ended = record.subscribed
+        if ended is not None and ended.id in refused and ended.state is DeclarationState.ENDED:
+            ends.setdefault(ended.id, at_us)
+    return ends
 
 
 def check_no_loss(evidence: Evidence, obligations: Obligations) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from p2psub.model.records import Kind
 from sims.checkers.evidence import Evidence, Finding
 from sims.checkers.obligations import Obligations
 from sims.checkers.oracle import wants
+from sims.checkers.refusals import refusals
 from sims.checkers.rings import RING_IDEAL_HEARTBEATS
 from sims.checkers.terms import FAILOVER_HEARTBEATS
 
@@ -54,7 +55,7 @@ def check_stable_misses_nothing(evidence: Evidence, obligations: Obligations) ->
 
 
 def check_becomes_stable(evidence: Evidence) -> Iterator[Finding]:
-    """A subscriber that still wants something at the end, long after the last fault, was told that it is stable."""
+    """A subscriber that still wants something at the end, and was not refused, was told that it is stable."""
     if evidence.faults.lost_clusters:
         return
     stable_us, over_us = _stable_since(evidence), _over(evidence)
@@ -81,7 +82,7 @@ def _asked(evidence: Evidence) -> dict[SubscriptionId, Subscription]:
 
 
 def _over(evidence: Evidence) -> dict[SubscriptionId, int]:
-    """When a subscription was given up, or its process ended, whichever came first."""
+    """When a subscription was given up or refused, or its process ended, whichever came first."""
     ended = _process_ends(evidence)
     running = {(site.node, site.incarnation) for site in evidence.sites}
     over: dict[SubscriptionId, int] = {}
@@ -92,6 +93,8 @@ def _over(evidence: Evidence) -> dict[SubscriptionId, int]:
     for at_us, record in evidence.of(Kind.UNSUBSCRIBE):
         if record.subscription is not None:
             over[record.subscription] = min(at_us, over.get(record.subscription, at_us))
+    for id_, at_us in refusals(evidence).items():
+        over[id_] = min(at_us, over.get(id_, at_us))
     return over
 
 

@@ -169,6 +169,7 @@ class Play:
             fault_kinds=frozenset(scenario.faults),
             formed=self._formed,
             obligations_min=scenario.obligations_min,
+            votes=stage.votes,
         )
         if world.now >= self._phases.end_us:
             evidence.at_ring_bound = self._at_ring_bound

@@ -53,6 +53,8 @@ class Scenario:
     """Part of the pairs of clusters whose links have a quarter of that; each seed draws its own."""
     bootstrap: bool | None = None
     """Whether the bootstrap runs; None runs it in every other seed."""
+    refused_share: float = 0.0
+    """Of the subscriptions: those that the owners of a cluster vote against, in each cluster others."""
     late_cluster: bool = False
     """The last cluster is founded in the middle of the fault window."""
     node: NodeConfig = field(default_factory=NodeConfig)
@@ -72,6 +74,8 @@ class Scenario:
             raise ConfigError("cube_loads", "is a share of cube_bandwidths in bodies of load.body_bytes; give both")
         if min((*self.cube_bandwidths, *self.cube_loads), default=1) <= 0:
             raise ConfigError("cube_bandwidths", "a link without bandwidth, or load, shows nothing; give more than 0")
+        if not 0.0 <= self.refused_share <= 1.0:
+            raise ConfigError("refused_share", "is a part of 1; give a number from 0 to 1")
         if not 0.0 <= self.cube_slow_share <= 1.0 or (self.cube_slow_share and not self.cube_bandwidths):
             raise ConfigError("cube_slow_share", "is a part of 1, of links with cube_bandwidths; give both")
 

@@ -32,6 +32,7 @@ from sims.scenarios.outdated import (
 )
 from sims.scenarios.set_back_clocks import holder_returns_too_young
 from sims.scenarios.stage import SOON_US, Stage
+from sims.scenarios.votes_unheard import super_node_with_a_refusal
 from sims.workloads.market import TOPICS
 
 Schedule = Callable[[Stage, Random], None]
@@ -313,6 +314,7 @@ SCHEDULES: dict[str, Schedule] = {
         newcomer_without_its_super_node,
         candidate_behind,
         former_super_node_behind,
+        super_node_with_a_refusal,
     )
 }
 
@@ -335,6 +337,7 @@ _BY_NAME_ONLY = frozenset(
         "holder_returns_too_young",
         "newcomer_beyond_a_cut",
         "newcomer_without_its_super_node",
+        "super_node_with_a_refusal",
         "wipes_while_clusters_are_apart",
     }
 )

@@ -19,6 +19,7 @@ from sims.engine.host import Host
 from sims.engine.placement import LinkShapes, cluster_named, contact_for, slow_pairs
 from sims.engine.world import World, status_of
 from sims.scenarios.scenario import Scenario, with_cube_links
+from sims.workloads.votes import ClusterPolicy, Votes
 
 FOUNDING_GAP_US = 1_000_000
 MEMBER_GAP_US = 100_000
@@ -66,6 +67,7 @@ class Stage:
         self.rng = Random(f"{seed}/stage")
         self.budget = Budget(self.config.heartbeat_us, self.config.ring.successors)
         self.saboteur = Saboteur(self.world, self.budget, self.rng, self.contacts_for)
+        self.votes = Votes(seed, scenario.refused_share)
         self._node = node
         self.bootstrap: Host | None = None
         self._scores = Random(f"{seed}/scores")
@@ -83,6 +85,7 @@ class Stage:
     def add_peer(self, cluster: ClusterId, name: str, contact: Contact | None = None) -> Host:
         """A machine for a peer of that cluster, not started yet."""
         score = round(self._scores.uniform(0.5, 2.0), 3)
+        policy = {"policy": ClusterPolicy(self.votes, cluster)} if self.scenario.refused_share else {}
 
         def birth(host: Host, rng: Random, disk: Disk, contacts: tuple[Contact, ...]) -> NodeCore:
             return self._node(
@@ -96,6 +99,7 @@ class Stage:
                 host.wall_offset_us,
                 score,
                 packs=host.disk.packs(),
+                **policy,
             )
 
         return self.world.add_host(contact or contact_for(self.seed, name), cluster, birth)

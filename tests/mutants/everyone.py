@@ -14,8 +14,9 @@ from tests.mutants import (
     ring,
     streams,
     tables,
+    votes,
 )
 from tests.mutants.mutant import MUTANTS, Mutant
 
-MODULES = (applications, books, cube, departures, lateness, owed_parcels, queues, restart, ring, streams, tables)
+MODULES = (applications, books, cube, departures, lateness, owed_parcels, queues, restart, ring, streams, tables, votes)
 EVERYONE: tuple[Mutant, ...] = tuple(MUTANTS)

@@ -259,6 +259,14 @@ CUBE_UNDER_FIRE = Scenario(
 )
 """Roots and custodians of casts fall, and clusters are cut off from each other."""
 
+VOTES_AGAINST = replace(
+    CUBE_UNDER_FIRE, schedules=("super_node_with_a_refusal", "super_node_of_open_cast"), refused_share=0.1
+)
+"""Owners refuse a third of all subscriptions, and super-nodes fall with refusals that nobody has heard of."""
+
+VOTES_AGAINST_APART = replace(VOTES_AGAINST, faults=("partition",), schedules=(), refused_share=0.3)
+"""Most are refused, by several clusters, while others are out of reach."""
+
 CUBE_BY_NEIGHBOURS = replace(CUBE_UNDER_FIRE, node=NodeConfig(cube=CubeConfig(paths="neighbour")))
 """Every half is entered at the neighbour: where it is at targets, an owner's repetition goes straight to those left."""
 

@@ -139,7 +139,7 @@ def _booked(trail: Trail, said: NodeStatus) -> NodeStatus:
             pairs = record.run or 1
             if record.outcome is Outcome.DELIVERED:
                 books = books.plus(BookSums(pairs, pairs * PRICE_ONE, 0, {}))
-            elif record.outcome not in (Outcome.UNSUBSCRIBED, Outcome.ENDED):
+            elif record.outcome not in (Outcome.UNSUBSCRIBED, Outcome.ENDED, Outcome.REFUSED):
                 books = books.plus(BookSums(0, 0, 0, {record.reason or Reason.DEADLINE: pairs}))
     return msgspec.structs.replace(said, promised_books=books)
 

@@ -11,6 +11,7 @@ from typing import assert_type
 
 import p2psub
 from p2psub import (
+    AdmissionRefused,
     AdvertisementHandle,
     AdvertisementRefused,
     AdvertiseVerdict,
@@ -122,6 +123,7 @@ def explain(error: P2psubError) -> str:
 
 
 REFUSALS: list[type[Refusal]] = [
+    AdmissionRefused,
     AdvertisementRefused,
     AlreadyEnded,
     BadContent,

@@ -69,6 +69,10 @@ class ChangePayload(Message, frozen=True):
             retained=sum(vote.retained for vote in votes),
         )
 
+    def is_decided_by(self, part: Summary) -> bool:
+        """One vote against a change is enough."""
+        return isinstance(part, ChangeSummary) and part.refused > 0
+
     def request(self, id_: CastId, subcube: Prefix, hops: int) -> ChangeCast:
         return ChangeCast(id_, subcube, self, hops)
 
@@ -138,6 +142,9 @@ class EventPayload(Message, frozen=True):
         parts = [part for part in summaries if isinstance(part, EventSummary)]
         outcomes = tuple(outcome for part in parts for outcome in part.outcomes)
         return EventSummary(outcomes, tuple(ack for part in parts for ack in part.acks))
+
+    def is_decided_by(self, _: Summary) -> bool:
+        return False
 
     def request(self, id_: CastId, subcube: Prefix, hops: int) -> EventCast:
         return EventCast(id_, subcube, self, hops)

@@ -28,12 +28,13 @@ class Declare(Message, frozen=True):
 
 
 class Verdict(Message, frozen=True):
-    """The super-node's word on a declaration; a later one may upgrade `accepted` to `stable`."""
+    """The super-node's word on a declaration, and why it is refused; `accepted` may be followed by another."""
 
     id: SubscriptionId
     version: int
     status: VerdictStatus
     unreached: tuple[ClusterId, ...]
+    reason: Reason | None = None
 
 
 class Predecessor(NamedTuple):

@@ -79,6 +79,32 @@ def test_second_answer_for_a_half_counts_nothing() -> None:
     assert [record.reason for record in records_of(bench.step, Kind.DUPLICATE)] == ["late_answer"] * 2
 
 
+def test_vote_against_goes_up_at_once() -> None:
+    """What is silent, here our own cluster, must not keep it from the root. It is repeated as any answer."""
+    bench, against = Bench("10"), vote("11", granted=0, refused=1)
+    bench.ask("1")
+    sent(bench.step)
+    bench.casts.on_answer(leader_of("11"), Answer(FOREIGN, Prefix("11"), against))
+    answer = (PARENT, Answer(FOREIGN, Prefix("1"), against))
+    assert sent(bench.step) == [answer]
+    bench.casts.answer_locally(FOREIGN, vote("10"))
+    assert sent(bench.step) == []
+    bench.ask("1")
+    assert sent(bench.step) == [answer]
+
+
+def test_root_is_done_with_the_first_vote_against() -> None:
+    """Its own cluster's, here; what the halves answer later is only counted."""
+    bench = Bench("01")
+    cast = bench.start()
+    bench.casts.answer_locally(cast, vote("01", granted=0, refused=1))
+    assert bench.done == [(vote("01", granted=0, refused=1), True)]
+    bench.answer(cast, "1")
+    bench.answer(cast, "00")
+    assert len(bench.done) == 1
+    assert [record.reason for record in records_of(bench.step, Kind.DUPLICATE)] == ["late_answer"] * 2
+
+
 def test_receiver_covers_only_its_subcube() -> None:
     """Asked for the half "1", it hands on "11" and nothing of the other half (Hyper 2.1)."""
     bench = Bench("10")

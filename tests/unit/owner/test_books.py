@@ -73,7 +73,7 @@ def test_whatever_is_owed_and_not_handed_over_costs_its_penalty(said: Outcome, r
     assert books(cores) == BookSums(0, 0, PENALTY, {reason: 1})
 
 
-@pytest.mark.parametrize("said", [Outcome.UNSUBSCRIBED, Outcome.ENDED])
+@pytest.mark.parametrize("said", [Outcome.UNSUBSCRIBED, Outcome.ENDED, Outcome.REFUSED])
 def test_what_its_subscriber_ended_is_in_no_books(said: Outcome) -> None:
     """It is owed no more."""
     cores, parcel = stored(HURRIED)

@@ -222,10 +222,13 @@ def test_new_table_is_reported_only_when_empty_leases_given_under_the_old_one_ar
 
 
 class RefuseAll:
-    """A policy of an owner that is full."""
+    """A policy of an owner that is full, until it has room."""
+
+    may_refuse = True
+    has_room = False
 
     def grants(self, subscription: Subscription) -> bool:
-        return False
+        return self.has_room
 
 
 def test_vote_is_the_policys_but_an_end_is_always_granted() -> None:
@@ -236,3 +239,33 @@ def test_vote_is_the_policys_but_an_end_is_always_granted() -> None:
     store(cores, wanted)
     store(cores, ended)
     assert sent(cores.step) == [(at(1), confirmation(wanted, granted=False)), (at(1), confirmation(ended))]
+
+
+def test_vote_is_given_once_and_repeated() -> None:
+    """A confirmation may be lost: an owner that has room by now repeats what it said before."""
+    policy = RefuseAll()
+    cores = member_at(64, TABLE, policy=policy)
+    wanted = change_of(subscription_of(on_topic(TOPIC)), 1)
+    store(cores, wanted)
+    policy.has_room = True
+    store(cores, wanted)
+    above = change_of(subscription_of(on_topic(TOPIC), version=3), 3)
+    store(cores, above)
+    assert sent(cores.step) == [
+        (at(1), confirmation(wanted, granted=False)),
+        (at(1), confirmation(wanted, granted=False)),
+        (at(1), confirmation(above)),
+    ]
+
+
+def test_vote_on_what_comes_for_a_table_under_way_outlives_that_table() -> None:
+    """The change was stored for the arc to come; adopting the table does not make its owner ask itself again."""
+    policy = RefuseAll()
+    cores = member_at(64, TABLE, policy=policy)
+    wanted = change_of(subscription_of(on_topic(TOPIC)), 1)
+    store(cores, wanted, NEXT.version)
+    give_index(cores, NEXT)
+    policy.has_room = True
+    sent(cores.step)
+    store(cores, wanted)
+    assert sent(cores.step) == [(at(1), confirmation(wanted, granted=False))]

@@ -117,15 +117,15 @@ def test_two_advertisements_of_one_topic_add_up() -> None:
 
 
 @pytest.mark.parametrize("is_refused", [True, False])
-def test_refused_or_withdrawn_it_holds_nobody(is_refused: bool) -> None:
-    """Who was not allowed to advertise is refused by right, if at all."""
+def test_it_holds_its_publisher_until_it_is_withdrawn(is_refused: bool) -> None:
+    """A refusal frees nobody: who was refused a rate would publish at any."""
     advertiser = Advertiser()
     advertiser.advertise("x", 1.0)
     assert [advertiser.takes("x"), advertiser.takes("x")] == [True, False]
     if is_refused:
         advertiser.verdict(VerdictStatus.REFUSED)
-    else:
-        advertiser.core.withdraw(WithdrawCommand(7))
+        assert not advertiser.takes("x")
+    advertiser.core.withdraw(WithdrawCommand(7))
     assert all(advertiser.takes("x") for _ in range(5))
     assert advertiser.core.active() == ()
 

@@ -491,12 +491,12 @@ async def test_a_refused_advertisement_is_raised_with_advice(nursery: trio.Nurse
 
     @nursery.start_soon
     async def advertise() -> None:
-        with pytest.raises(AdvertisementRefused, match="ask for the right"):
+        with pytest.raises(AdvertisementRefused, match="not_authorized; enrol with"):
             async with node.peer.advertise(Filter(), rate=1):
                 pytest.fail("it was refused")
 
     await node.asked()
-    node.peer.replied(Reply(1, AdvertiseVerdict(ID, VerdictStatus.REFUSED)))
+    node.peer.replied(Reply(1, AdvertiseVerdict(ID, VerdictStatus.REFUSED, (), Reason.NOT_AUTHORIZED)))
     assert await node.asked() == [WithdrawCommand(1)]
 
 

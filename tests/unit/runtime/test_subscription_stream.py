@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from p2psub.api.errors import AlreadyEnded
+from p2psub.api.errors import AdmissionRefused, AlreadyEnded
 from p2psub.api.items import Gap, Notification
 from p2psub.model.effects import ConsumedCommand
 from p2psub.model.ids import SubscriptionId
@@ -179,3 +179,43 @@ async def test_who_waits_for_a_subscription_that_was_left_hears_so(nursery: trio
     assert await channel.subscription.take() == note("a")
     with pytest.raises(AlreadyEnded):
         await channel.subscription.take_all()
+
+
+REFUSED = SubscribeVerdict(ID, VerdictStatus.REFUSED, (), Reason.VOTED_DOWN)
+
+
+@pytest.mark.parametrize("is_waiting", [True, False])
+async def test_late_refusal_ends_the_iteration(nursery: trio.Nursery, is_waiting: bool) -> None:
+    """With the reason and advice, behind what was handed over before; also out of one that waits."""
+    channel, taken = Channel(), list[str]()
+
+    async def iterate() -> None:
+        async for item in channel.subscription:
+            assert isinstance(item, Notification)
+            taken.append(item.event.topic)
+
+    @nursery.start_soon
+    async def take() -> None:
+        with pytest.raises(AdmissionRefused, match="voted_down; ask for less") as refused:
+            await iterate()
+        assert refused.value.reason is Reason.VOTED_DOWN
+        with pytest.raises(AdmissionRefused):
+            await channel.subscription.take()
+
+    if is_waiting:
+        await trio.testing.wait_all_tasks_blocked()
+    channel.put("one", "two")
+    channel.subscription.put(REFUSED)
+    await trio.testing.wait_all_tasks_blocked()
+    assert taken == ["one", "two"]
+
+
+async def test_late_refusal_ends_batches() -> None:
+    """After the last of them."""
+    channel = Channel()
+    channel.put("one")
+    channel.subscription.put(REFUSED)
+    batches = aiter(channel.subscription.batches())
+    assert await anext(batches) == [note("one")]
+    with pytest.raises(AdmissionRefused):
+        await anext(batches)

@@ -16,6 +16,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, StreamAck, Verdict, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Parcel
+from p2psub.model.reasons import Reason
 from p2psub.overlay.election import Election
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
@@ -44,14 +45,16 @@ ACTIVE, ENDED = DeclarationState.ACTIVE, DeclarationState.ENDED
 class SubscribingPeer:
     """A member of the cluster that asks its super-node."""
 
-    def __init__(self, *, follows: bool = True) -> None:
+    def __init__(self, *, follows: bool = True, may_be_refused: bool = False) -> None:
         self.step = step_at(64)
         self.election = Election(self.step, CONFIG.cluster)
         if follows:
             self.election.follow(CLUSTER, epoch(1, 1), RULER)
         self.declarations = Declarations(self.step, CONFIG.pubsub, self.election)
         sampler = TraceSampler(self.step, 1)
-        self.core = Subscriber(self.step, CONFIG.pubsub, self.declarations, Sealer(None), sampler)
+        self.core = Subscriber(
+            self.step, CONFIG.pubsub, self.declarations, Sealer(None), sampler, may_be_refused=may_be_refused
+        )
         self.number = 0
         """Of the last delivery in the owner's stream, where a test does not say which it is."""
 
@@ -75,9 +78,9 @@ class SubscribingPeer:
         self.declarations.tick()
         self.core.tick()
 
-    def verdict(self, status: VerdictStatus, version: int = 1) -> None:
+    def verdict(self, status: VerdictStatus, version: int = 1, reason: Reason | None = None) -> None:
         """The super-node's word, as the node hands it on."""
-        said = Verdict(ID, version, status, ())
+        said = Verdict(ID, version, status, (), reason)
         if self.declarations.on_verdict(RULER, said):
             self.core.judged(said)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Declare
+from p2psub.model.messages.pubsub import Declare, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -32,6 +33,7 @@ from tests.unit.bench import (
     parcel_of,
     records_of,
     sent,
+    sent_of,
     tick,
 )
 from tests.unit.subscriber.subscribers import (
@@ -66,16 +68,63 @@ def test_event_that_comes_before_the_verdict_is_held_back() -> None:
     assert subscriber.handed_over() == []
 
 
-def test_refused_subscription_gets_nothing() -> None:
-    """Neither what was held back nor what comes later; and the application hears of the refusal once."""
+def test_refused_subscription_gets_nothing_and_says_so() -> None:
+    """Nothing is called delivered before the verdict; its owner, told that there is room, asks again and hears why."""
+    subscriber = SubscribingPeer(may_be_refused=True)
+    subscriber.subscribe(status=None)
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.DEFERRED]
+    sent(subscriber.step)
+    for _ in range(2):
+        subscriber.verdict(VerdictStatus.REFUSED, reason=Reason.VOTED_DOWN)
+    assert [to for to, _ in sent_of(subscriber.step, WindowUpdate)] == [OWNER]
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.REFUSED]
+    assert subscriber.handed_over() == []
+    refused = SubscribeVerdict(ID, VerdictStatus.REFUSED, (), Reason.VOTED_DOWN)
+    assert effects_of(subscriber.step, Reply) == [Reply(7, refused)], "the application hears of it once"
+    assert [record.reason for record in records_of(subscriber.step, Kind.DROP)] == [Reason.REFUSED]
+
+
+def test_where_votes_count_an_event_waits_at_its_owner_for_the_verdict() -> None:
+    """With the verdict there is room for it."""
+    subscriber = SubscribingPeer(may_be_refused=True)
+    subscriber.subscribe(status=None)
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.DEFERRED]
+    subscriber.verdict(VerdictStatus.STABLE)
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.DELIVERED]
+    assert subscriber.handed_over() == [1]
+
+
+def test_refusal_lets_go_of_what_was_held_back() -> None:
+    """What promises nothing waits here; each is counted as dropped, and nothing of it stays."""
+    subscriber = SubscribingPeer(may_be_refused=True)
+    subscriber.subscribe(status=None)
+    for sequence in (1, 2):
+        subscriber.take(parcel_of(event_of("x", sequence, guarantee=Guarantee.AT_MOST_ONCE), number=sequence))
+    subscriber.verdict(VerdictStatus.REFUSED)
+    subscriber.take(parcel_of(event_of("x", 3, guarantee=Guarantee.AT_MOST_ONCE), number=3))
+    assert subscriber.handed_over() == []
+    drops = records_of(subscriber.step, Kind.DROP)
+    assert [(record.reason, record.count) for record in drops] == [(Reason.REFUSED, 2), (Reason.REFUSED, 1)]
+
+
+def test_late_refusal_ends_the_hand_over() -> None:
+    """It was accepted, and an owner that was out of sight refused: what comes now is refused, too."""
+    subscriber = SubscribingPeer(may_be_refused=True)
+    subscriber.subscribe(status=VerdictStatus.ACCEPTED)
+    assert subscriber.deliver(event_of("x", 1)) == [Outcome.DELIVERED]
+    subscriber.verdict(VerdictStatus.REFUSED, reason=Reason.VOTED_DOWN)
+    assert subscriber.deliver(event_of("x", 2)) == [Outcome.REFUSED]
+    assert subscriber.handed_over() == [1]
+
+
+@pytest.mark.parametrize("first", [VerdictStatus.STABLE, VerdictStatus.REFUSED])
+def test_conclusion_is_final(first: VerdictStatus) -> None:
+    """A4: stable or refused, whatever is said of that version later; the application hears of one."""
     subscriber = SubscribingPeer()
     subscriber.subscribe(status=None)
-    subscriber.deliver(event_of("x", 1))
-    subscriber.verdict(VerdictStatus.REFUSED)
-    subscriber.verdict(VerdictStatus.REFUSED)
-    assert subscriber.deliver(event_of("x", 2)) == [Outcome.UNSUBSCRIBED]
-    assert subscriber.handed_over() == []
-    assert effects_of(subscriber.step, Reply) == [Reply(7, SubscribeVerdict(ID, VerdictStatus.REFUSED))]
+    for status in (first, VerdictStatus.REFUSED, VerdictStatus.ACCEPTED, VerdictStatus.STABLE):
+        subscriber.verdict(status)
+    assert effects_of(subscriber.step, Reply) == [Reply(7, SubscribeVerdict(ID, first))]
 
 
 def test_refused_stays_refused_when_its_end_is_stable() -> None:

@@ -10,6 +10,7 @@ from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import Table
+from p2psub.model.reasons import Reason
 from p2psub.super_node.change_set import ChangeSet
 from p2psub.super_node.subscriber_leases import Lapses, SubscriberLeases
 from tests.unit.bench import (
@@ -87,7 +88,7 @@ def ended(sequence: int = 1, subscriber: int = 8, version: int = 2) -> Subscript
 
 def word_on(record: Subscription) -> tuple[Contact, Verdict]:
     """A peer is told that its record stands no more."""
-    return at(record.id.node[0]), Verdict(record.id, record.version, VerdictStatus.REFUSED, ())
+    return at(record.id.node[0]), Verdict(record.id, record.version, VerdictStatus.REFUSED, (), Reason.LAPSED)
 
 
 # Running out
@@ -173,7 +174,9 @@ def test_we_tell_ourselves_at_once() -> None:
     """A super-node does not report to itself, nor is anything lost on the way."""
     keeper = Keeper()
     keeper.learn(ended(subscriber=1), foreign=True)
-    assert told_myself(keeper.step, Verdict) == [Verdict(ended(subscriber=1).id, 2, VerdictStatus.REFUSED, ())]
+    assert told_myself(keeper.step, Verdict) == [
+        Verdict(ended(subscriber=1).id, 2, VerdictStatus.REFUSED, (), Reason.LAPSED)
+    ]
 
 
 # Doubting

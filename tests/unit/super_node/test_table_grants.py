@@ -250,6 +250,15 @@ def test_whole_change_set_is_claimed_only_if_every_owner_got_its_index_anew() ->
     assert first.vector == {log: 1}
 
 
+def test_an_index_is_no_vote() -> None:
+    """Where owners may refuse, what they hold is claimed by their votes alone."""
+    grants = grants_of(64, records=[subscription_of(on_topic(topic_in(1, 64)))])
+    grants.may_refuse = True
+    grants.tick()
+    assert hold(grants, 1, 64)
+    assert grants.vector == {}
+
+
 def test_seen_members_stay_in_the_table_when_they_are_gone() -> None:
     """The bar for copies does not fall with a death."""
     grants = in_force(64, 128)

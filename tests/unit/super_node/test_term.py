@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 
 from p2psub.casts.cast import Casts
 from p2psub.model.batches import BATCH_BYTES_MAX
@@ -25,11 +26,13 @@ from p2psub.model.messages.casts import ChangePayload, ChangeSummary, Summary
 from p2psub.model.messages.cluster import ReplicateChanges, StoreChange
 from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.places import Standing
+from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
 from p2psub.overlay.census import Census
 from p2psub.super_node.confirmations import claims_on_takeover
-from p2psub.super_node.term import Beginning
+from p2psub.super_node.term import Beginning, Term
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -177,7 +180,7 @@ def test_end_is_the_next_change_of_the_same_record() -> None:
     assert leader.grants.vector == {LOG: 2}
     assert list(leader.cores.changes.active()) == []
     leader.subscribe(64, RECORD)
-    assert sent(leader.step) == [(at(64), Verdict(RECORD.id, 2, VerdictStatus.REFUSED, ()))]
+    assert sent(leader.step) == [(at(64), Verdict(RECORD.id, 2, VerdictStatus.REFUSED, (), Reason.LAPSED))]
     assert list(leader.cores.changes.active()) == []
 
 
@@ -238,7 +241,7 @@ def test_peer_whose_lease_ran_out_is_told_when_it_is_back_and_goes_above() -> No
     leader.tick(CONFIG.cluster.subscriber_lease_ticks + 20)
     sent(leader.step)
     leader.term.leases.heard(at(64), 1)
-    assert leader.verdicts_sent() == [(at(64), Verdict(RECORD.id, 2, VerdictStatus.REFUSED, ()))]
+    assert leader.verdicts_sent() == [(at(64), Verdict(RECORD.id, 2, VerdictStatus.REFUSED, (), Reason.LAPSED))]
     above = subscription_of(RECORD.filter, subscriber=64, version=3)
     leader.subscribe(64, above)
     assert list(leader.cores.changes.active()) == [above]
@@ -258,7 +261,7 @@ def test_living_peer_is_told_what_the_other_half_of_a_cut_ring_ended() -> None:
     leader.term.learn(change_of(ended, 1, epoch(1, 9)))
     sent(leader.step)
     leader.term.leases.heard(at(64), 1)
-    assert leader.verdicts_sent() == [(at(64), Verdict(RECORD.id, 2, VerdictStatus.REFUSED, ()))]
+    assert leader.verdicts_sent() == [(at(64), Verdict(RECORD.id, 2, VerdictStatus.REFUSED, (), Reason.LAPSED))]
 
 
 def test_restarted_member_must_confirm_and_hold_again() -> None:
@@ -355,6 +358,124 @@ def test_repeated_cast_repeats_the_refusal() -> None:
     assert answers.given == [(cast, ChangeSummary((WHOLE,), 0, 1, 0)) for cast in (first, again)]
 
 
+def test_refusal_is_answered_before_anything_else_is_known() -> None:
+    """Neither our disk nor our candidates can change it."""
+    leader, answers = Leader(32, 64), Answers()
+    leader.term.confirmations._casts = answers
+    cast, foreign = CastId(node_at(200), 1, 1), change_of(RECORD, 1, epoch(5, 200), ClusterId("c2"))
+    leader.term.take(cast, ChangePayload(foreign), WHOLE)
+    ((_, store),) = sent_of(leader.step, StoreChange)
+    leader.store_change(64, store, granted=False)
+    assert answers.given == [(cast, ChangeSummary((WHOLE,), 0, 1, 0))]
+
+
+def test_refusal_is_told_when_its_end_outlives_us() -> None:
+    """Not before: a successor that does not know the end would let the subscription stand, and its peer ask no more."""
+    leader = refused_leader()
+    refused = (at(64), Verdict(RECORD.id, 1, VerdictStatus.REFUSED, (), Reason.VOTED_DOWN))
+    leader.settle()
+    leader.subscribe(64, RECORD)
+    assert leader.verdicts_sent() == []
+    for place in (32, 64):
+        leader.hold_changes(place)
+    assert leader.verdicts_sent() == [refused]
+    leader.subscribe(64, RECORD)
+    assert leader.verdicts_sent() == [refused], "repeated when it is asked again"
+
+
+def refused_leader() -> Leader:
+    """A term whose owner has just voted against its one subscription."""
+    leader = Leader(32, 64)
+    leader.subscribe(64, RECORD)
+    ((_, store),) = sent_of(leader.step, StoreChange)
+    leader.settle()
+    for place in (32, 64):
+        leader.hold_changes(place)
+    leader.store_change(64, store, granted=False)
+    return leader
+
+
+def test_refused_change_is_claimed_together_with_its_end() -> None:
+    """An heir knows of every claimed change that it was granted, or has ended. Later ones wait until then."""
+    leader = refused_leader()
+    other = subscription_of(on_topic(TOPIC), 2, subscriber=64)
+    leader.subscribe(64, other)
+    end, later = (store for _, store in sent_of(leader.step, StoreChange))
+    leader.settle()
+    for place in (32, 64):
+        leader.hold_changes(place)
+    leader.store_change(64, later)
+    leader.tick()
+    assert leader.grants.vector == {}
+    leader.store_change(64, end)
+    leader.tick()
+    assert leader.grants.vector == {LOG: 3}
+
+
+def test_older_cast_concludes_nothing() -> None:
+    """A4: a cast that was followed by another may end after the verdict, with another answer."""
+    leader, own = Leader(32, 64), []
+    verdicts = leader.term.verdicts
+    verdicts._cast = own.append  # type: ignore[method-assign,assignment]
+    leader.subscribe(64, RECORD)
+    answer_stores(leader)
+    stable, refused = ChangeSummary((WHOLE,), 1, 0, 0), ChangeSummary((), 0, 1, 0)
+    verdicts._cast_done(own[0], stable)
+    verdicts._cast_done(own[0], refused)
+    assert leader.verdicts_sent() == [STABLE]
+    later = subscription_of(on_topic(TOPIC), 2, subscriber=64)
+    leader.subscribe(64, later)
+    answer_stores(leader)
+    for summary in (refused, refused, stable):
+        verdicts._cast_done(own[1], summary)
+    assert leader.cores.changes.vector == {LOG: 3}, "one end, not two"
+    assert leader.verdicts_sent() == []
+
+
+def test_late_refusal_does_not_undo_an_end_that_its_peer_asked_for() -> None:
+    """The cast of the version before comes back when there is a later one."""
+    leader, own = Leader(32, 64), []
+    verdicts = leader.term.verdicts
+    verdicts._cast = own.append  # type: ignore[method-assign,assignment]
+    leader.subscribe(64, RECORD)
+    answer_stores(leader)
+    leader.subscribe(64, subscription_of(on_topic(TOPIC), subscriber=64, version=2, is_active=False))
+    sent(leader.step)
+    verdicts._cast_done(own[0], ChangeSummary((), 0, 1, 0))
+    assert leader.grants.changes.vector == {LOG: 2}
+    assert leader.verdicts_sent() == []
+
+
+def test_cluster_without_a_place_refuses_nothing() -> None:
+    """What it fills up with was decided without it, and would keep it from its place."""
+    leader, answers = Leader(32, 64), Answers()
+    leader.term.confirmations._casts = answers
+    entry = leader.cores.cube.entry
+    assert entry is not None
+    leader.cores.directory.merge([replace(entry, version=entry.version + 1, standing=Standing.LOST)])
+    cast, foreign = CastId(node_at(200), 1, 1), change_of(RECORD, 1, epoch(5, 200), ClusterId("c2"))
+    leader.term.take(cast, ChangePayload(foreign), WHOLE)
+    ((_, store),) = sent_of(leader.step, StoreChange)
+    leader.store_change(64, store, granted=False)
+    leader.settle()
+    for place in (32, 64):
+        leader.hold_changes(place)
+    leader.tick()
+    assert answers.given == [(cast, ChangeSummary((WHOLE,), 1, 0, 0))]
+    assert leader.grants.vector == {foreign.number.log: 1}
+
+
+def succeed(leader: Leader, claims: dict[LogId, int]) -> Term:
+    """Another term begins at the same node, with a table in force."""
+    table, log = leader.grants.table, LogId(CLUSTER, epoch(2, 1))
+    census = Census(leader.step, CONFIG.cluster, log.epoch)
+    term = leader.cores.office.begin(Beginning(log, census, claims, Micros(0), None, None, is_complete=True))
+    term.grants.table = table
+    leader.step.tick += 1
+    term.tick()
+    return term
+
+
 def test_new_term_applies_again_what_the_last_one_did_not_claim() -> None:
     """Claims heard count as far as we hold them; everything else must be stored by its owner once more."""
     leader = stable_leader()
@@ -362,13 +483,24 @@ def test_new_term_applies_again_what_the_last_one_did_not_claim() -> None:
     leader.subscribe(64, later)
     make_durable(leader.step)
     sent(leader.step)
-    table, log = leader.grants.table, LogId(CLUSTER, epoch(2, 1))
-    census = Census(leader.step, CONFIG.cluster, log.epoch)
-    term = leader.cores.office.begin(Beginning(log, census, {LOG: 1}, Micros(0), None, None, is_complete=True))
-    term.grants.table = table
-    leader.step.tick += 1
-    term.tick()
+    succeed(leader, {LOG: 1})
     assert [store.change.record for _, store in sent_of(leader.step, StoreChange)] == [later]
+
+
+def test_new_term_lets_owners_vote_again_on_what_was_refused() -> None:
+    """The refusal was the last super-node's memory alone, and had not left it: its owner repeats its vote."""
+    leader = refused_leader()
+    leader.cores.changes._refused.clear()
+    sent(leader.step)
+    term = succeed(leader, leader.grants.vector)
+    stores = [store for _, store in sent_of(leader.step, StoreChange) if store.change.record == RECORD]
+    assert len(stores) == 1
+    answers = Answers()
+    term.confirmations._casts = answers
+    cast = CastId(node_at(200), 1, 1)
+    term.take(cast, ChangePayload(stores[0].change), WHOLE)
+    leader.store_change(64, stores[0], granted=False)
+    assert answers.given == [(cast, ChangeSummary((WHOLE,), 0, 1, 0))]
 
 
 def test_claims_on_takeover_are_what_was_heard_and_is_held() -> None:
@@ -383,7 +515,7 @@ def test_subscription_without_right_is_refused_and_gets_no_number() -> None:
     leader = Leader(32, 64, 128)
     leader.cores.permits.link_up(node_at(64), Rights(subscribe=("other/*",)))
     leader.subscribe(64, RECORD)
-    assert sent(leader.step) == [(at(64), Verdict(RECORD.id, 1, VerdictStatus.REFUSED, ()))]
+    assert sent(leader.step) == [(at(64), Verdict(RECORD.id, 1, VerdictStatus.REFUSED, (), Reason.NOT_AUTHORIZED))]
     assert [record.reason for record in records_of(leader.step, Kind.DROP)] == ["not_authorized"]
     assert leader.cores.changes.vector == {}
 
@@ -405,7 +537,8 @@ def test_subscription_that_is_too_large_is_refused_and_gets_no_number(is_active:
     heavy = Filter(((Predicate("a", Operator.EQUAL, "x" * FILTER_BYTES_MAX),),))
     record = subscription_of(heavy, subscriber=64, is_active=is_active)
     leader.subscribe(64, record)
-    assert leader.verdicts_sent() == [(at(64), Verdict(record.id, 1, VerdictStatus.REFUSED, ()))]
+    refused = Verdict(record.id, 1, VerdictStatus.REFUSED, (), Reason.FILTER_TOO_LARGE)
+    assert leader.verdicts_sent() == [(at(64), refused)]
     assert [found.reason for found in records_of(leader.step, Kind.DROP)] == ["filter_too_large"]
     assert leader.cores.changes.vector == {}
 
