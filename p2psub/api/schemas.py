@@ -19,6 +19,7 @@ from p2psub.model.content import EVENT_BYTES_MAX, RATE_MAX, Draft, Event, Guaran
 from p2psub.model.ids import ClusterId
 from p2psub.model.instants import SECOND_US
 from p2psub.model.outcomes import AdvertiseVerdict, PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.rates import RATE_ONE, Demand
 from p2psub.model.reasons import Reason
 
 NDJSON: Final = "application/x-ndjson"
@@ -106,6 +107,16 @@ class AdvertisedItem(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is refused."""
 
 
+class DemandItem(msgspec.Struct, frozen=True, kw_only=True):
+    """What publishers advertise of a subscription, and how many they are: at least, and at most."""
+
+    rate_min: float
+    """Events per second."""
+    rate_max: float
+    publishers_min: int
+    publishers_max: int
+
+
 class VerdictItem(msgspec.Struct, frozen=True, kw_only=True):
     """Where a subscription stands."""
 
@@ -114,6 +125,7 @@ class VerdictItem(msgspec.Struct, frozen=True, kw_only=True):
     unreached: tuple[ClusterId, ...] = ()
     reason: Reason | None = None
     """Why it is refused."""
+    demand: DemandItem | None = None
 
 
 class EventItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -236,6 +248,15 @@ def notified_item(notification: Notification) -> EventItem:
     )
 
 
+def _demand_item(demand: Demand) -> DemandItem:
+    return DemandItem(
+        rate_min=demand.rate_min / RATE_ONE,
+        rate_max=demand.rate_max / RATE_ONE,
+        publishers_min=demand.publishers_min,
+        publishers_max=demand.publishers_max,
+    )
+
+
 def verdict_item(verdict: SubscribeVerdict) -> VerdictItem:
     """A verdict, ready for JSON."""
     return VerdictItem(
@@ -243,6 +264,7 @@ def verdict_item(verdict: SubscribeVerdict) -> VerdictItem:
         status=verdict.status,
         unreached=verdict.unreached,
         reason=verdict.reason,
+        demand=None if verdict.demand is None else _demand_item(verdict.demand),
     )
 
 

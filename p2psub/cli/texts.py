@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from p2psub.api.errors import refusal_advice
-from p2psub.api.schemas import AdvertisedItem, EventItem, GapItem, PublishResponse, VerdictItem
+from p2psub.api.schemas import AdvertisedItem, DemandItem, EventItem, GapItem, PublishResponse, VerdictItem
 from p2psub.api.values import value_from_json
 from p2psub.cli.assignments import spell_text, spell_value
 from p2psub.model.outcomes import VerdictStatus
@@ -43,14 +43,27 @@ def gap_text(gap: GapItem) -> str:
 def verdict_text(said: VerdictItem | AdvertisedItem) -> str:
     """Where a subscription stands, or an advertisement."""
     if isinstance(said, VerdictItem):
-        name, done, stored = said.subscription, "subscribed", "stored"
+        name, done, stored, demand = said.subscription, "subscribed", "stored", _demand_text(said.demand)
     else:
-        name, done, stored = said.advertisement, "advertised", "known"
+        name, done, stored, demand = said.advertisement, "advertised", "known", ""
     match said.status:
         case VerdictStatus.STABLE:
-            return f"{done} as {name}, in every cluster"
+            return f"{done} as {name}, in every cluster{demand}"
         case VerdictStatus.ACCEPTED:
-            return f"{done} as {name}; not yet {stored} in {', '.join(said.unreached) or 'some clusters'}"
+            return f"{done} as {name}; not yet {stored} in {', '.join(said.unreached) or 'some clusters'}{demand}"
         case VerdictStatus.REFUSED:
             why = "" if said.reason is None else f", {said.reason}"
             return f"{name} was refused{why}; {refusal_advice(said.reason)}"
+
+
+def _demand_text(demand: DemandItem | None) -> str:
+    """What publishers advertise of a subscription; nothing where they advertise nothing of it."""
+    if demand is None or not demand.publishers_max:
+        return ""
+    publishers = _range_text(demand.publishers_min, demand.publishers_max)
+    by = f"{publishers} {'publisher' if publishers == '1' else 'publishers'}"
+    return f"; advertised: {_range_text(demand.rate_min, demand.rate_max)} a second, by {by}"
+
+
+def _range_text(least: float, most: float) -> str:
+    return f"{most:,.6g}" if least == most else f"{least:,.6g} to {most:,.6g}"

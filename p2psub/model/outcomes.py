@@ -7,6 +7,7 @@ import enum
 import msgspec
 
 from p2psub.model.ids import ClusterId, EventId, NodeId, SubscriptionId
+from p2psub.model.rates import Demand
 from p2psub.model.reasons import Reason
 
 
@@ -53,6 +54,8 @@ class SubscribeVerdict(msgspec.Struct, frozen=True, array_like=True):
     unreached: tuple[ClusterId, ...] = ()
     reason: Reason | None = None
     """Why it was refused."""
+    demand: Demand | None = None
+    """What the publishers advertise of it; None if it was refused."""
 
 
 class AdvertiseVerdict(msgspec.Struct, frozen=True, array_like=True):

@@ -123,7 +123,7 @@ class Subscriber:
             reason=verdict.reason,
             version=verdict.version,
         )
-        result = SubscribeVerdict(verdict.id, verdict.status, verdict.unreached, verdict.reason)
+        result = SubscribeVerdict(verdict.id, verdict.status, verdict.unreached, verdict.reason, verdict.demand)
         self._step.effects.append(Reply(wanted.command, result))
         if wanted.declared.status is VerdictStatus.REFUSED:
             self._hand_over.free(wanted)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from p2psub.admission.advertisement_graph import AdvertisementGraph
 from p2psub.model.batches import batches_of
 from p2psub.model.changes import Change, ChangeNumber, LogId, Vector, weight_of
 from p2psub.model.circle import is_in_arc
@@ -35,6 +36,8 @@ class ChangeSet:
         self.vector: dict[LogId, int] = {}
         self.advertised: dict[SubscriptionId, Advertisement] = {}
         """What stands; few, and looked at more often than subscriptions are."""
+        self.offers = AdvertisementGraph()
+        """The same, by what is offered."""
         self._refused: dict[ChangeNumber, None] = {}
         self._turned_down: dict[SubscriptionId, None] = {}
 
@@ -75,9 +78,14 @@ class ChangeSet:
             self._current[record.id] = change
             self._keys[record.id] = keys_of(record, self._shards)
             if isinstance(record, Advertisement):
-                self.advertised[record.id] = record
-                if record.state is DeclarationState.ENDED:
-                    del self.advertised[record.id]
+                self._make_current_offer(record)
+
+    def _make_current_offer(self, record: Advertisement) -> None:
+        if record.state is DeclarationState.ACTIVE:
+            self.advertised[record.id] = record
+            self.offers.advertise(record.id, record.filter, record.rate)
+        elif self.advertised.pop(record.id, None) is not None:
+            self.offers.withdraw(record.id)
 
     def holds(self, number: ChangeNumber) -> bool:
         """Whether a change and all before it in its log are here."""

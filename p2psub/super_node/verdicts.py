@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 import msgspec
 
+from p2psub.admission.demand import demand_of
 from p2psub.admission.permits import Permits
 from p2psub.casts.cast import Casts
 from p2psub.config import CubeConfig
 from p2psub.model.changes import Change
-from p2psub.model.content import Declaration, DeclarationState
+from p2psub.model.content import Declaration, DeclarationState, Subscription
 from p2psub.model.graycode import WHOLE, Prefix, covers
 from p2psub.model.ids import CastId, ClusterId, Contact, SubscriptionId
 from p2psub.model.messages.casts import ChangePayload, ChangeSummary, Summary
 from p2psub.model.messages.pubsub import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
+from p2psub.model.rates import Demand
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
@@ -93,7 +95,13 @@ class Verdicts:
                 self._say(peer, record, own.status, own.unreached)
 
     def _say(self, peer: Contact, record: Declaration, status: VerdictStatus, unreached: tuple[ClusterId, ...]) -> None:
-        self._step.send(peer, Verdict(record.id, record.version, status, unreached))
+        self._step.send(peer, Verdict(record.id, record.version, status, unreached, demand=self._demand_of(record)))
+
+    def _demand_of(self, record: Declaration) -> Demand | None:
+        """What the publishers that we know of now advertise of a subscription that stands."""
+        if isinstance(record, Subscription) and record.state is DeclarationState.ACTIVE:
+            return demand_of(record.filter, self._changes.offers)
+        return None
 
     def _refuse(self, peer: Contact, record: Declaration, reason: Reason) -> None:
         self._step.send(peer, Verdict(record.id, record.version, VerdictStatus.REFUSED, (), reason))

@@ -17,6 +17,7 @@ from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Bitmap, Parcel, ParcelId, measured
 from p2psub.model.place_sets import from_bitmap, to_bitmap
 from p2psub.model.places import TableVersion
+from p2psub.model.rates import Demand
 from p2psub.model.reasons import Reason
 from p2psub.model.seals import BATCH_MAX, LEAF_WEIGHT, Leaf
 
@@ -28,13 +29,17 @@ class Declare(Message, frozen=True):
 
 
 class Verdict(Message, frozen=True):
-    """The super-node's word on a declaration, and why it is refused; `accepted` may be followed by another."""
+    """The super-node's word on a declaration, and why it is refused; `accepted` may be followed by another.
+
+    Of a subscription that stands it says what the publishers advertise of it.
+    """
 
     id: SubscriptionId
     version: int
     status: VerdictStatus
     unreached: tuple[ClusterId, ...]
     reason: Reason | None = None
+    demand: Demand | None = None
 
 
 class Predecessor(NamedTuple):

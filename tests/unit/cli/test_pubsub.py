@@ -21,6 +21,7 @@ from p2psub.cli.exits import EXIT_BAD_INPUT, EXIT_NO_PEER, EXIT_REFUSED
 from p2psub.cli.pubsub import advertise, pub, sub
 from p2psub.model.content import Draft, Guarantee, Moment
 from p2psub.model.outcomes import SubscribeVerdict, VerdictStatus
+from p2psub.model.rates import RATE_ONE, Demand
 from p2psub.model.reasons import Reason
 from tests.unit.runtime.control.fakes import NODE
 from tests.unit.runtime.control.served import Served
@@ -202,6 +203,22 @@ def test_sub_prints_events_until_it_has_enough(peer: Served) -> None:
     assert "events may be missing here: lapsed" in err
     assert "in every cluster" in err
     peer.wait(subscription.ended.wait)
+
+
+def test_sub_says_what_is_advertised_of_it(peer: Served) -> None:
+    """One figure where it is known, bounds where it is not; and nothing if nothing is advertised."""
+    with start("sub", peer, "--filter", "price > 2", "--count", "1") as process:
+        subscription = peer.subscription(0)
+        for demand in (Demand(0, 0, 0, 0), Demand(18 * RATE_ONE, 31 * RATE_ONE, 3, 6), Demand(RATE_ONE, RATE_ONE, 1, 1)):
+            verdict = SubscribeVerdict(subscription.id, VerdictStatus.STABLE, demand=demand)
+            peer.call(subscription.put, verdict)
+        run("pub", "a", "price=3", data=peer.data)
+        _, err = process.communicate()
+    assert [line.partition("every cluster")[2] for line in err.splitlines()[1:]] == [
+        "",
+        "; advertised: 18 to 31 a second, by 3 to 6 publishers",
+        "; advertised: 1 a second, by 1 publisher",
+    ]
 
 
 def test_sub_speaks_json(peer: Served) -> None:

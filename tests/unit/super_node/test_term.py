@@ -20,13 +20,14 @@ from p2psub.model.content import (
     Subscription,
 )
 from p2psub.model.graycode import WHOLE
-from p2psub.model.ids import CastId, ClusterId
+from p2psub.model.ids import CastId, ClusterId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import ChangePayload, ChangeSummary, Summary
 from p2psub.model.messages.cluster import ReplicateChanges, StoreChange
 from p2psub.model.messages.pubsub import Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import Standing
+from p2psub.model.rates import RATE_ONE, Demand
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.rights import Rights
@@ -53,7 +54,8 @@ from tests.unit.leaders import Leader
 TOPIC = topic_in(32, 64)
 """A topic of the member at 64."""
 RECORD = subscription_of(on_topic(TOPIC), subscriber=64)
-STABLE = (at(64), Verdict(RECORD.id, 1, VerdictStatus.STABLE, ()))
+NOTHING_ADVERTISED = Demand(0, 0, 0, 0)
+STABLE = (at(64), Verdict(RECORD.id, 1, VerdictStatus.STABLE, (), demand=NOTHING_ADVERTISED))
 LOG = LogId(CLUSTER, epoch(1, 1))
 
 
@@ -314,7 +316,7 @@ def test_late_answer_is_told_as_accepted_then_stable() -> None:
     leader.tick(CONFIG.cube.accepted_after_ticks - 1)
     assert leader.verdicts_sent() == []
     leader.tick()
-    assert leader.verdicts_sent() == [(at(64), Verdict(RECORD.id, 1, VerdictStatus.ACCEPTED, (CLUSTER,)))]
+    assert leader.verdicts_sent() == [(at(64), Verdict(RECORD.id, 1, VerdictStatus.ACCEPTED, (CLUSTER,), demand=NOTHING_ADVERTISED))]
     leader.store_change(64, store)
     assert leader.verdicts_sent() == [STABLE]
 
@@ -574,7 +576,25 @@ def test_advertisement_is_stable_once_the_candidates_hold_it() -> None:
     assert leader.verdicts_sent() == []
     leader.hold_changes(64)
     leader.settle()
-    assert leader.verdicts_sent() == [STABLE]
+    assert leader.verdicts_sent() == [(at(64), Verdict(RECORD.id, 1, VerdictStatus.STABLE, ()))]
+
+
+def test_verdict_says_what_is_advertised_of_a_subscription() -> None:
+    """At the time of the verdict: what was withdrawn before counts no more."""
+    leader = Leader(32, 64, 128)
+    offers = [replace(advertisement(), id=SubscriptionId(node_at(place), 1, 9), rate=2.5) for place in (32, 64, 128)]
+    for place, offer in zip((32, 64, 128), offers, strict=True):
+        leader.subscribe(place, offer)
+    leader.subscribe(128, replace(offers[2], version=2, state=DeclarationState.ENDED))
+    leader.subscribe(64, RECORD)
+    ((_, store),) = sent_of(leader.step, StoreChange)
+    leader.settle()
+    leader.store_change(64, store)
+    leader.hold_changes(32)
+    leader.hold_changes(64)
+    leader.settle()
+    (said,) = [verdict for _, verdict in leader.verdicts_sent() if verdict.id == RECORD.id]
+    assert said.demand == Demand(5 * RATE_ONE, 5 * RATE_ONE, 2, 2)
 
 
 def test_advertisement_ends_as_a_subscription_does() -> None:

@@ -113,9 +113,8 @@ async def test_a_stream_tells_verdicts_events_and_gaps(tmp_path: Path) -> None:
     async with serving(peer, tmp_path) as client, subscribed(client, params={"p": 1.5}, replay=True) as lines:
         first = await lines.next()
         [subscription] = peer.subscriptions
-        assert first == {
-            "verdict": {"subscription": f"{NODE.id.hex()}.5.1", "status": "accepted", "unreached": ["red"]}
-        }
+        verdict = {"subscription": f"{NODE.id.hex()}.5.1", "status": "accepted", "unreached": ["red"]}
+        assert first == {"verdict": {**verdict, "reason": None, "demand": None}}
         assert (subscription.params, subscription.replay) == ({"p": 1.5}, True)
         ask = {"topic": "quotes", "attributes": {"price": 2.0}, "body_base64": "/w=="}
         assert (await client.post("/v1/publish", json=ask)).json()["matched"] == 1
