@@ -114,7 +114,12 @@ async def test_a_stream_tells_verdicts_events_and_gaps(tmp_path: Path) -> None:
         first = await lines.next()
         [subscription] = peer.subscriptions
         assert first == {
-            "verdict": {"subscription": f"{NODE.id.hex()}.5.1", "status": "accepted", "unreached": ["red"]}
+            "verdict": {
+                "subscription": f"{NODE.id.hex()}.5.1",
+                "status": "accepted",
+                "unreached": ["red"],
+                "reason": None,
+            }
         }
         assert (subscription.params, subscription.replay) == ({"p": 1.5}, True)
         ask = {"topic": "quotes", "attributes": {"price": 2.0}, "body_base64": "/w=="}
@@ -174,8 +179,10 @@ async def test_a_later_refusal_is_the_last_line(tmp_path: Path) -> None:
     peer = FakePeer()
     async with serving(peer, tmp_path) as client, subscribed(client) as lines:
         await lines.next()
-        peer.subscriptions[0].put(SubscribeVerdict(peer.subscriptions[0].id, VerdictStatus.REFUSED))
-        assert (await lines.next())["verdict"]["status"] == "refused"
+        refused = SubscribeVerdict(peer.subscriptions[0].id, VerdictStatus.REFUSED, (), Reason.VOTED_DOWN)
+        peer.subscriptions[0].put(refused)
+        said = (await lines.next())["verdict"]
+        assert (said["status"], said["reason"]) == ("refused", "voted_down")
         assert await lines.next() is None
 
 
