@@ -26,7 +26,7 @@ from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.trace_sampler import TraceSampler
 from p2psub.subscriber.checked_parcel import CheckedParcel
 from p2psub.subscriber.delivery_answer import DeliveryAnswer
-from p2psub.subscriber.hand_over import HandOver
+from p2psub.subscriber.hand_overs import HandOvers
 from p2psub.subscriber.held_subscription import Arrived, HeldSubscription
 from p2psub.subscriber.inflow import Inflow
 from p2psub.subscriber.publisher_order import PublisherOrder
@@ -71,7 +71,7 @@ class Subscriber:
         self._config = config
         self._declarations = declarations
         self._sealer = sealer
-        self._hand_over = HandOver(step, sampler)
+        self._hand_overs = HandOvers(step, sampler)
         self._wanted: dict[SubscriptionId, HeldSubscription] = {}
         self._given: Remembered[SubscriptionId] = Remembered(config.remembered_us)
         self._windows = ReplayWindows(step)
@@ -81,7 +81,7 @@ class Subscriber:
     @property
     def books(self) -> Books:
         """Of what promises nothing."""
-        return self._hand_over.books
+        return self._hand_overs.books
 
     def status(self) -> SubscriberStatus:
         active = [i for i, w in self._wanted.items() if w.declared.record.state is DeclarationState.ACTIVE]
@@ -126,9 +126,9 @@ class Subscriber:
         result = SubscribeVerdict(verdict.id, verdict.status, verdict.unreached, verdict.reason, verdict.demand)
         self._step.effects.append(Reply(wanted.command, result))
         if wanted.declared.status is VerdictStatus.REFUSED:
-            self._hand_over.free(wanted)
+            self._hand_overs.free(wanted)
         else:
-            self._hand_over.release(wanted)
+            self._hand_overs.release(wanted)
         if wanted.is_pressed:
             wanted.is_pressed = False
             self._open_windows(wanted)
@@ -246,7 +246,7 @@ class Subscriber:
         if wanted is not None and missed.count > wanted.missed.get(owner, 0):
             lost = missed.count - wanted.missed.get(owner, 0)
             wanted.missed[owner] = missed.count
-            self._hand_over.notify_gap(id_, lost, Reason.SPOOL_FULL)
+            self._hand_overs.notify_gap(id_, lost, Reason.SPOOL_FULL)
 
     def _take(
         self, peer: Contact, id_: SubscriptionId, checked: CheckedParcel, places: int, deadline_us: int
@@ -301,7 +301,7 @@ class Subscriber:
                 continue
             limit = limit_us(checked.parcel.timeout_us, deadline_us)
             if 0 < limit < self._step.now - checked.born_us:
-                self._hand_over.drop_late(wanted, checked.parcel.timeout_us, checked.born_us, count)
+                self._hand_overs.drop_late(wanted, checked.parcel.timeout_us, checked.born_us, count)
                 continue
             fitting = first_places(places, max(0, wanted.window - len(wanted.held_back)))
             if fitting:
@@ -316,14 +316,14 @@ class Subscriber:
         if wanted.declared.status is None:
             wanted.held_back += [(event, born_us, limit) for event in events]
         else:
-            self._hand_over.give(wanted, [Arrived(events, born_us, limit)])
+            self._hand_overs.give(wanted, [Arrived(events, born_us, limit)])
 
     def consumed(self, command: ConsumedCommand) -> None:
         """The application made room: first of all it hears what it missed, then the owners that wait hear of it."""
         wanted = self._wanted.get(command.subscription)
         if wanted is not None:
             wanted.window += command.count
-            self._hand_over.tell_gap(wanted)
+            self._hand_overs.tell_gap(wanted)
             self._open_windows(wanted)
 
     def _open_windows(self, wanted: HeldSubscription) -> None:

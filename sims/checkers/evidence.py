@@ -15,7 +15,7 @@ from p2psub.model.records import Kind, Record
 from p2psub.model.status import NodeStatus
 from sims.engine.faults import FaultLog
 from sims.engine.trace import Entry, each_happening
-from sims.workloads.votes import Votes
+from sims.workloads.drawn_votes import DrawnVotes
 
 VACUOUS: Final = "vacuous"
 
@@ -73,7 +73,7 @@ class Evidence:
     at_end: list[NodeStatus] = field(default_factory=list)
     formed: bool = True
     obligations_min: int = 0
-    votes: Votes | None = None
+    votes: DrawnVotes | None = None
     """How clusters vote; None: a trace tells no more than verdicts."""
     _happenings: list[Entry] | None = None
     _by_kind: dict[Kind, list[Entry]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from sims.engine.host import Host
 from sims.engine.placement import LinkShapes, cluster_named, contact_for, slow_pairs
 from sims.engine.world import World, status_of
 from sims.scenarios.scenario import Scenario, with_cube_links
-from sims.workloads.votes import ClusterPolicy, Votes
+from sims.workloads.drawn_votes import ClusterPolicy, DrawnVotes
 
 FOUNDING_GAP_US = 1_000_000
 MEMBER_GAP_US = 100_000
@@ -67,7 +67,7 @@ class Stage:
         self.rng = Random(f"{seed}/stage")
         self.budget = Budget(self.config.heartbeat_us, self.config.ring.successors)
         self.saboteur = Saboteur(self.world, self.budget, self.rng, self.contacts_for)
-        self.votes = Votes(seed, scenario.refused_share)
+        self.votes = DrawnVotes(seed, scenario.refused_share)
         self._node = node
         self.bootstrap: Host | None = None
         self._scores = Random(f"{seed}/scores")

@@ -26,7 +26,7 @@ from sims.checkers.refusals import (
 )
 from sims.checkers.stability import check_becomes_stable
 from sims.scenarios.run import run
-from sims.workloads.votes import Votes
+from sims.workloads.drawn_votes import DrawnVotes
 from tests.mutants.hostile import VOTES_AGAINST
 from tests.simulation.trails import CLUSTER, PAIR, STREAM, SUBSCRIPTION, H, Trail, deliver, evidence_of
 
@@ -44,7 +44,7 @@ def test_a_refusal_stands_among_crashes_cuts_and_losses(seed: int) -> None:
     assert report.crashes >= 10
 
 
-def story(*happenings: tuple[int, Kind, dict[str, Any]], votes: Votes | None = None) -> Evidence:
+def story(*happenings: tuple[int, Kind, dict[str, Any]], votes: DrawnVotes | None = None) -> Evidence:
     """One subscription, numbered; then what is told of it, by its own node."""
     trail = Trail()
     trail.add(5 * H, Kind.DIRECTORY, 0, cluster=CLUSTER, prefix=Prefix(""), standing=Standing.PRESENT)
@@ -109,7 +109,7 @@ def test_verdicts_over_a_refusal_are_found() -> None:
     """Stable, though a cluster refuses; accepted, though more refuse than are out of reach."""
     stable = verdict(13 * H, VerdictStatus.STABLE)
     accepted, unreached = (verdict(13 * H, VerdictStatus.ACCEPTED, unreached=count) for count in (0, 1))
-    everyone, nobody = Votes(1, 1.0), Votes(1, 0.0)
+    everyone, nobody = DrawnVotes(1, 1.0), DrawnVotes(1, 0.0)
     assert [len(list(check_conclusions(story(one, votes=everyone)))) for one in (stable, accepted)] == [1, 1]
     for legal in (story(unreached, votes=everyone), story(stable, votes=nobody), story(stable)):
         assert list(check_conclusions(legal)) == []
@@ -120,7 +120,7 @@ def test_cluster_that_was_given_up_refuses_nothing() -> None:
     lost = (12 * H, Kind.DIRECTORY, {"cluster": CLUSTER, "standing": Standing.LOST})
     late = (12 * H, Kind.DIRECTORY, {"cluster": ClusterId("c009"), "standing": Standing.PRESENT})
     stable = verdict(13 * H, VerdictStatus.STABLE)
-    assert list(check_conclusions(story(lost, late, stable, votes=Votes(1, 1.0)))) == []
+    assert list(check_conclusions(story(lost, late, stable, votes=DrawnVotes(1, 1.0)))) == []
 
 
 def test_nothing_is_owed_to_a_refused_subscription() -> None:

@@ -300,12 +300,12 @@ def test_sub_that_is_ended_by_the_overlay_fails(peer: Served, ending: str) -> No
     """Exit code 1, with the reason."""
     with start("sub", peer, "--filter", "topic = 'a'") as process:
         subscription = peer.subscription(0)
-        refusal = SubscribeVerdict(subscription.id, VerdictStatus.REFUSED)
+        refusal = SubscribeVerdict(subscription.id, VerdictStatus.REFUSED, (), Reason.VOTED_DOWN)
         item = refusal if ending == "refused" else NotReady("the peer is leaving", "start it again")
         peer.call(subscription.put, item)
         _, err = process.communicate()
     assert process.returncode == EXIT_REFUSED
-    assert ("was refused; ask for less" if ending == "refused" else "start it again") in err
+    assert ("was refused, voted_down; ask for less" if ending == "refused" else "start it again") in err
 
 
 def test_deadline_price_penalty_and_timeout_are_said_in_words(peer: Served) -> None:

@@ -34,6 +34,7 @@ from p2psub.model.rights import Rights
 from p2psub.overlay.census import Census
 from p2psub.super_node.confirmations import claims_on_takeover
 from p2psub.super_node.term import Beginning, Term
+from p2psub.super_node.verdicts import _Own
 from tests.unit.bench import (
     CLUSTER,
     CONFIG,
@@ -416,7 +417,7 @@ def test_refused_change_is_claimed_together_with_its_end() -> None:
 
 def test_older_cast_concludes_nothing() -> None:
     """A4: a cast that was followed by another may end after the verdict, with another answer."""
-    leader, own = Leader(32, 64), []
+    leader, own = Leader(32, 64), list[_Own]()
     verdicts = leader.term.verdicts
     verdicts._cast = own.append  # type: ignore[method-assign,assignment]
     leader.subscribe(64, RECORD)
@@ -436,7 +437,7 @@ def test_older_cast_concludes_nothing() -> None:
 
 def test_late_refusal_does_not_undo_an_end_that_its_peer_asked_for() -> None:
     """The cast of the version before comes back when there is a later one."""
-    leader, own = Leader(32, 64), []
+    leader, own = Leader(32, 64), list[_Own]()
     verdicts = leader.term.verdicts
     verdicts._cast = own.append  # type: ignore[method-assign,assignment]
     leader.subscribe(64, RECORD)

@@ -173,8 +173,10 @@ async def test_a_later_refusal_is_the_last_line(tmp_path: Path) -> None:
     peer = FakePeer()
     async with serving(peer, tmp_path) as client, subscribed(client) as lines:
         await lines.next()
-        peer.subscriptions[0].put(SubscribeVerdict(peer.subscriptions[0].id, VerdictStatus.REFUSED))
-        assert (await lines.next())["verdict"]["status"] == "refused"
+        refused = SubscribeVerdict(peer.subscriptions[0].id, VerdictStatus.REFUSED, (), Reason.VOTED_DOWN)
+        peer.subscriptions[0].put(refused)
+        said = (await lines.next())["verdict"]
+        assert (said["status"], said["reason"]) == ("refused", "voted_down")
         assert await lines.next() is None
 
 

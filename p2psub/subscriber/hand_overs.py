@@ -20,7 +20,7 @@ from p2psub.subscriber.checked_parcel import rows_of
 from p2psub.subscriber.held_subscription import Arrived, HeldSubscription, arrivals, notification
 
 
-class HandOver:
+class HandOvers:
     """All hand-overs of this process."""
 
     def __init__(self, step: Step, sampler: TraceSampler) -> None:

@@ -1,4 +1,4 @@
-"""Votes by the seed: in each cluster the owners refuse a share of all subscriptions, whoever owns the key by then.
+"""DrawnVotes by the seed: in each cluster the owners refuse a share of all subscriptions, whoever owns the key by then.
 
 So a checker knows what must become of a subscription, and no node does.
 """
@@ -13,7 +13,7 @@ from p2psub.model.ids import ClusterId, SubscriptionId
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
+class DrawnVotes:
     """How all clusters of one run vote."""
 
     seed: int
@@ -30,7 +30,7 @@ class Votes:
 class ClusterPolicy:
     """The policy of every node of a cluster."""
 
-    votes: Votes
+    votes: DrawnVotes
     cluster: ClusterId
 
     @property
