@@ -77,7 +77,7 @@ class LinkQueue(Generic[T]):
             return
         self._pressed += 1
         if self._looks_at_time and expires_at(waiting) is None:
-            # A pair of it may have it whenever: it stands in that line, too, lest what others bid keep it here for ever.
+            # A pair of it may have it whenever: it stands in that line, too, lest what others bid keep it for ever.
             self._timeless.push(ticket)
         prospects = prospects_of(waiting, self._link) if is_pressed else []
         self._policy.push(ticket, prospects)
