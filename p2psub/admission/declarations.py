@@ -14,7 +14,7 @@ import msgspec
 from p2psub.config import PubSubConfig
 from p2psub.model.content import Declaration, DeclarationState
 from p2psub.model.ids import ClusterId, Contact, SubscriptionId
-from p2psub.model.messages.pubsub import Declare, Verdict
+from p2psub.model.messages.declarations import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.step import Step
 from p2psub.overlay.election import Election

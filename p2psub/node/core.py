@@ -35,7 +35,7 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import ClusterId, Contact
 from p2psub.model.instants import Micros
-from p2psub.model.messages import Message, casts, cluster, cube, liveness, pubsub, ring, shards
+from p2psub.model.messages import Message, casts, cluster, cube, declarations, liveness, pubsub, ring, shards
 from p2psub.model.messages.denials import DenyOffer, DenyResponse
 from p2psub.model.places import Table
 from p2psub.model.reasons import Reason
@@ -126,8 +126,8 @@ class NodeCore:
             casts.Custody: self._in_term(lambda term: term.casts.on_custody),
             casts.Answer: self._in_term(lambda term: term.casts.on_answer, leadership.note_late_answer),
             casts.CastRefused: self._in_term(lambda term: term.casts.on_cast_refused),
-            pubsub.Declare: self._in_term(lambda term: term.on_declare),
-            pubsub.Verdict: self._on_verdict,
+            declarations.Declare: self._in_term(lambda term: term.on_declare),
+            declarations.Verdict: self._on_verdict,
             pubsub.Publish: owner.on_publish,
             pubsub.Acknowledge: publisher.on_acknowledge,
             pubsub.NotOwner: publisher.on_not_owner,
@@ -313,7 +313,7 @@ class NodeCore:
             self._cores.office.term.routing.on_delivered(peer, delivered)
         self._cores.owner.on_delivered(peer, delivered)
 
-    def _on_verdict(self, peer: Contact, verdict: pubsub.Verdict) -> None:
+    def _on_verdict(self, peer: Contact, verdict: declarations.Verdict) -> None:
         """News of a declaration of ours: a subscription, or an advertisement."""
         if self._cores.declarations.on_verdict(peer, verdict):
             self._cores.subscriber.judged(verdict)

@@ -14,7 +14,7 @@ from p2psub.matching.predicates import CompiledFilter, compile_filter, content_o
 from p2psub.model.content import Advertisement, DeclarationState, Draft
 from p2psub.model.effects import AdvertiseCommand, Reply, WithdrawCommand
 from p2psub.model.instants import SECOND_US
-from p2psub.model.messages.pubsub import Verdict
+from p2psub.model.messages.declarations import Verdict
 from p2psub.model.outcomes import AdvertiseVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind

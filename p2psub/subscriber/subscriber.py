@@ -13,7 +13,8 @@ from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Reply, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, Process, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, StreamAck, Verdict, Want, WindowUpdate
+from p2psub.model.messages.declarations import Verdict
+from p2psub.model.messages.pubsub import Deliver, StreamAck, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.place_sets import event_runs, first_places, from_bitmap
 from p2psub.model.reasons import Reason

@@ -15,7 +15,7 @@ from p2psub.config import ClusterConfig
 from p2psub.model.changes import Change, LogId
 from p2psub.model.content import Declaration, DeclarationState
 from p2psub.model.ids import Contact, NodeId, SubscriptionId
-from p2psub.model.messages.pubsub import Verdict
+from p2psub.model.messages.declarations import Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import Table
 from p2psub.model.reasons import Reason

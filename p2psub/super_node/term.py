@@ -21,7 +21,7 @@ from p2psub.model.ids import CastId, Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros
 from p2psub.model.messages.casts import ChangePayload, EventPayload
 from p2psub.model.messages.cluster import ChangesReplicated, Heartbeat
-from p2psub.model.messages.pubsub import Declare
+from p2psub.model.messages.declarations import Declare
 from p2psub.model.places import Table
 from p2psub.model.step import Step
 from p2psub.overlay.census import Census

@@ -15,7 +15,7 @@ from p2psub.model.content import Declaration, DeclarationState, Subscription
 from p2psub.model.graycode import WHOLE, Prefix, covers
 from p2psub.model.ids import CastId, ClusterId, Contact, SubscriptionId
 from p2psub.model.messages.casts import ChangePayload, ChangeSummary, Summary
-from p2psub.model.messages.pubsub import Declare, Verdict
+from p2psub.model.messages.declarations import Declare, Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.rates import Demand
 from p2psub.model.reasons import Reason

@@ -12,7 +12,7 @@ from p2psub.model.content import Declaration
 from p2psub.model.ids import Contact
 from p2psub.model.messages import Message
 from p2psub.model.messages.cluster import ChangesReplicated, ChangeStored, IndexStored, IndexTransfer, StoreChange
-from p2psub.model.messages.pubsub import Declare, Verdict
+from p2psub.model.messages.declarations import Declare, Verdict
 from p2psub.node.leadership import Leadership
 from p2psub.node.life_cycle import LifeCycle
 from p2psub.super_node.table_grants import TableGrants

@@ -1,6 +1,6 @@
 """Everything one node says to another. `AnyMessage` is what the codec accepts."""
 
-from p2psub.model.messages import casts, cluster, cube, denials, hello, liveness, pubsub, ring, shards
+from p2psub.model.messages import casts, cluster, cube, declarations, denials, hello, liveness, pubsub, ring, shards
 from p2psub.model.messages.base import Lane, Message
 
 AnyMessage = (
@@ -41,8 +41,8 @@ AnyMessage = (
     | casts.Custody
     | casts.Answer
     | casts.CastRefused
-    | pubsub.Declare
-    | pubsub.Verdict
+    | declarations.Declare
+    | declarations.Verdict
     | pubsub.Publish
     | pubsub.Acknowledge
     | pubsub.NotOwner

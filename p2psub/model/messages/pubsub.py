@@ -1,4 +1,4 @@
-"""Declare, publish, store copies, deliver. docs/protocol/messages.md lists which node repeats what."""
+"""Publish, store copies, deliver. docs/protocol/messages.md lists which node repeats what."""
 
 from __future__ import annotations
 
@@ -9,37 +9,16 @@ import msgspec
 
 from p2psub.model.bids import PRICE_ONE, Bid, BidSum, Span
 from p2psub.model.changes import Vector
-from p2psub.model.content import Age, Declaration, older
+from p2psub.model.content import Age, older
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import HEAD, ClusterBids, Lane, Message
-from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
+from p2psub.model.outcomes import Missed, Outcome
 from p2psub.model.parcels import Bitmap, Parcel, ParcelId, measured
 from p2psub.model.place_sets import from_bitmap, to_bitmap
 from p2psub.model.places import TableVersion
-from p2psub.model.rates import Demand
 from p2psub.model.reasons import Reason
 from p2psub.model.seals import BATCH_MAX, LEAF_WEIGHT, Leaf
-
-
-class Declare(Message, frozen=True):
-    """A peer to its super-node: an active record to add or an ended one to end; repeated until the verdict."""
-
-    record: Declaration
-
-
-class Verdict(Message, frozen=True):
-    """The super-node's word on a declaration, and why it is refused; `accepted` may be followed by another.
-
-    Of a subscription that stands it says what the publishers advertise of it.
-    """
-
-    id: SubscriptionId
-    version: int
-    status: VerdictStatus
-    unreached: tuple[ClusterId, ...]
-    reason: Reason | None = None
-    demand: Demand | None = None
 
 
 class Predecessor(NamedTuple):

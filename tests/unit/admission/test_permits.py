@@ -9,7 +9,7 @@ from p2psub.admission.permits import Permits
 from p2psub.errors import PeerFault
 from p2psub.model.bids import DEADLINE_US_MAX, PRICE_MAX, Bid
 from p2psub.model.instants import Stamp
-from p2psub.model.messages.pubsub import Declare
+from p2psub.model.messages.declarations import Declare
 from p2psub.model.reasons import Reason
 from p2psub.model.rights import Rights
 from p2psub.wire.codec import decode_batch, encode_batch

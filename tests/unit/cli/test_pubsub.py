@@ -209,7 +209,11 @@ def test_sub_says_what_is_advertised_of_it(peer: Served) -> None:
     """One figure where it is known, bounds where it is not; and nothing if nothing is advertised."""
     with start("sub", peer, "--filter", "price > 2", "--count", "1") as process:
         subscription = peer.subscription(0)
-        for demand in (Demand(0, 0, 0, 0), Demand(18 * RATE_ONE, 31 * RATE_ONE, 3, 6), Demand(RATE_ONE, RATE_ONE, 1, 1)):
+        for demand in (
+            Demand(0, 0, 0, 0),
+            Demand(18 * RATE_ONE, 31 * RATE_ONE, 3, 6),
+            Demand(RATE_ONE, RATE_ONE, 1, 1),
+        ):
             verdict = SubscribeVerdict(subscription.id, VerdictStatus.STABLE, demand=demand)
             peer.call(subscription.put, verdict)
         run("pub", "a", "price=3", data=peer.data)

@@ -35,10 +35,12 @@ from p2psub.model.ids import Contact, NodeId
 from p2psub.model.instants import SECOND_US, Micros, Stamp
 from p2psub.model.messages.cluster import Takeover
 from p2psub.model.messages.cube import DirectoryRequest, DirectoryResponse
+from p2psub.model.messages.declarations import Declare
 from p2psub.model.messages.hello import Welcome
 from p2psub.model.messages.liveness import Ping, Pong
-from p2psub.model.messages.pubsub import Declare, OwedParcel
+from p2psub.model.messages.pubsub import OwedParcel
 from p2psub.model.outcomes import PublishOutcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.rates import Demand
 from p2psub.model.records import Kind, Record
 from p2psub.model.status import LifeStage, Role
 from p2psub.model.step import Body
@@ -153,7 +155,7 @@ def test_node_alone_publishes_to_itself() -> None:
     notified = [effect for effect in machine.effects if isinstance(effect, Notify)]
     subscription = subscription_of(on_topic("x"), 1, subscriber=1).id
     assert replies == [
-        Reply(1, SubscribeVerdict(subscription, VerdictStatus.STABLE)),
+        Reply(1, SubscribeVerdict(subscription, VerdictStatus.STABLE, demand=Demand(0, 0, 0, 0))),
         PublishReply([(2, PublishOutcome(notified[0].events[0].id, 1, 1))]),
     ]
     assert [(n.subscription, [event.body for event in n.events]) for n in notified] == [(subscription, [b"body"])]

@@ -6,14 +6,7 @@ from p2psub.model.digests import digest_of_matches
 from p2psub.model.effects import Persist
 from p2psub.model.ids import ClusterId, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import (
-    CopyStored,
-    Obligation,
-    OwedHead,
-    OwedParcel,
-    OwedParcelId,
-    StoreCopy,
-)
+from p2psub.model.messages.pubsub import CopyStored, Obligation, OwedHead, OwedParcel, OwedParcelId, StoreCopy
 from p2psub.model.place_sets import to_bitmap
 from p2psub.model.places import Table
 from p2psub.model.records import Kind

@@ -15,7 +15,8 @@ from p2psub.model.ids import ClusterId, Contact, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.cluster import ShardEmpty, ShardRequest
-from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, Verdict, Want
+from p2psub.model.messages.declarations import Verdict
+from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, Want
 from p2psub.model.messages.shards import ParcelToShard
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.parcels import Parcel

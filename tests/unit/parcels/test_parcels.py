@@ -17,12 +17,7 @@ from p2psub.model.effects import PublishCommand, PublishReply
 from p2psub.model.ids import key_of_topic
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
-from p2psub.model.messages.pubsub import (
-    Deliver,
-    ParcelToOwner,
-    Route,
-    Want,
-)
+from p2psub.model.messages.pubsub import Deliver, ParcelToOwner, Route, Want
 from p2psub.model.outcomes import PublishOutcome
 from p2psub.model.parcels import Parcel
 from p2psub.model.records import Kind

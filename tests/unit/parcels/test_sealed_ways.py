@@ -14,6 +14,7 @@ from p2psub.model.effects import Notify, NotifyGap, PublishCommand, SubscribeCom
 from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Message
+from p2psub.model.messages.declarations import Verdict
 from p2psub.model.messages.pubsub import (
     Acknowledge,
     Acknowledged,
@@ -24,7 +25,6 @@ from p2psub.model.messages.pubsub import (
     ParcelToOwner,
     Publish,
     Route,
-    Verdict,
     Want,
 )
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus

@@ -12,9 +12,7 @@ from p2psub.model.content import Guarantee, Moment, Value
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import EventId
 from p2psub.model.instants import Micros, Stamp
-from p2psub.model.messages.pubsub import (
-    Publish,
-)
+from p2psub.model.messages.pubsub import Publish
 from p2psub.model.place_sets import places_at
 from p2psub.model.rights import Rights
 from p2psub.model.seals import BATCH_MAX, Signature

@@ -11,7 +11,7 @@ from p2psub.model.content import Advertisement, DeclarationState, Draft
 from p2psub.model.effects import AdvertiseCommand, Reply, WithdrawCommand
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import SECOND_US, Micros
-from p2psub.model.messages.pubsub import Declare, Verdict
+from p2psub.model.messages.declarations import Declare, Verdict
 from p2psub.model.outcomes import AdvertiseVerdict, VerdictStatus
 from p2psub.model.records import Kind
 from p2psub.overlay.election import Election

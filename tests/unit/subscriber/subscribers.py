@@ -13,7 +13,8 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import Contact, Process, SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, StreamAck, Verdict, Want, WindowUpdate
+from p2psub.model.messages.declarations import Verdict
+from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, StreamAck, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Parcel
 from p2psub.model.reasons import Reason

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from p2psub.model.content import Order, Subscription
 from p2psub.model.effects import Notify, NotifyGap, UnsubscribeCommand
 from p2psub.model.ids import Contact, Process
-from p2psub.model.messages.pubsub import Declare, Delivered, OutcomeOf, StreamAck, WindowUpdate
+from p2psub.model.messages.declarations import Declare
+from p2psub.model.messages.pubsub import Delivered, OutcomeOf, StreamAck, WindowUpdate
 from p2psub.model.outcomes import Outcome, VerdictStatus
 from p2psub.model.parcels import Parcel
 from p2psub.model.reasons import Reason

@@ -17,7 +17,8 @@ from p2psub.model.effects import (
 )
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
-from p2psub.model.messages.pubsub import Declare, WindowUpdate
+from p2psub.model.messages.declarations import Declare
+from p2psub.model.messages.pubsub import WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind

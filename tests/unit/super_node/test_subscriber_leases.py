@@ -7,7 +7,7 @@ import pytest
 from p2psub.model.changes import Change, LogId
 from p2psub.model.content import Subscription
 from p2psub.model.ids import ClusterId, Contact, Epoch
-from p2psub.model.messages.pubsub import Verdict
+from p2psub.model.messages.declarations import Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import Table
 from p2psub.model.reasons import Reason

@@ -24,7 +24,7 @@ from p2psub.model.ids import CastId, ClusterId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import ChangePayload, ChangeSummary, Summary
 from p2psub.model.messages.cluster import ReplicateChanges, StoreChange
-from p2psub.model.messages.pubsub import Verdict
+from p2psub.model.messages.declarations import Verdict
 from p2psub.model.outcomes import VerdictStatus
 from p2psub.model.places import Standing
 from p2psub.model.rates import RATE_ONE, Demand
@@ -317,7 +317,9 @@ def test_late_answer_is_told_as_accepted_then_stable() -> None:
     leader.tick(CONFIG.cube.accepted_after_ticks - 1)
     assert leader.verdicts_sent() == []
     leader.tick()
-    assert leader.verdicts_sent() == [(at(64), Verdict(RECORD.id, 1, VerdictStatus.ACCEPTED, (CLUSTER,), demand=NOTHING_ADVERTISED))]
+    assert leader.verdicts_sent() == [
+        (at(64), Verdict(RECORD.id, 1, VerdictStatus.ACCEPTED, (CLUSTER,), demand=NOTHING_ADVERTISED))
+    ]
     leader.store_change(64, store)
     assert leader.verdicts_sent() == [STABLE]
 

@@ -28,9 +28,10 @@ from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Place, Su
 from p2psub.model.instants import Micros, Stamp
 from p2psub.model.messages import Message
 from p2psub.model.messages.cube import ChangeBatch, SplitRequest
+from p2psub.model.messages.declarations import Declare
 from p2psub.model.messages.hello import Hello, Welcome
 from p2psub.model.messages.liveness import Ping, WitnessRequest, WitnessResponse
-from p2psub.model.messages.pubsub import Declare, Publish
+from p2psub.model.messages.pubsub import Publish
 from p2psub.model.messages.ring import Lookup
 from p2psub.model.parcels import Parcel
 from p2psub.model.seals import BATCH_MAX

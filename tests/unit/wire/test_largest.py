@@ -25,11 +25,12 @@ from p2psub.model.content import (
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import CastId, ClusterId, Contact, Epoch, EventId, NodeId, Place, Process, SubscriptionId
 from p2psub.model.instants import Micros, Stamp
-from p2psub.model.messages import Message, casts, cluster, cube, pubsub, ring, shards
+from p2psub.model.messages import Message, casts, cluster, cube, declarations, pubsub, ring, shards
 from p2psub.model.outcomes import Missed, Outcome, VerdictStatus
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import all_places, to_bitmap
 from p2psub.model.places import Entry, Table, TableVersion
+from p2psub.model.rates import Demand
 from p2psub.model.reasons import Reason, SplitRefusal
 from p2psub.model.rights import CERTIFICATE_BYTES_MAX
 from p2psub.model.seals import BATCH_MAX, LEAF_BYTES, SIGNATURE_BYTES, Signature
@@ -115,8 +116,8 @@ LARGEST: list[Message] = [
     casts.EventCast(CAST, PREFIX, casts.EventPayload(PARCEL, AGE, ((NAME, PREFIX, WANTS, BIDS),), MISSED, PROCESS), 1),
     casts.Answer(CAST, PREFIX, casts.EventSummary(OUTCOMES, ACKS)),
     casts.CastRefused(CAST, PREFIX, ENTRIES),
-    pubsub.Declare(RECORD),
-    pubsub.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS),
+    declarations.Declare(RECORD),
+    declarations.Verdict(SUBS[0], BIG, VerdictStatus.ACCEPTED, (NAME,) * CLUSTERS, None, Demand(BIG, BIG, BIG, BIG)),
     pubsub.Publish(PARCEL, AGE, (pubsub.Predecessor("t" * 1024, BIG, BIG),) * BATCH_MAX),
     pubsub.Acknowledge(PARCEL_ID, (ACKNOWLEDGED,) * BATCH_MAX),
     pubsub.NotOwner(PARCEL_ID, OWNERS),
