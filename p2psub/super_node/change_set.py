@@ -39,7 +39,7 @@ class ChangeSet:
         self.offers = AdvertisementGraph()
         """The same, by what is offered."""
         self._refused: dict[ChangeNumber, None] = {}
-        self._turned_down: dict[SubscriptionId, None] = {}
+        self._turned_down: dict[SubscriptionId, int] = {}
 
     def recover(self, changes: Iterable[Change]) -> None:
         """After a restart: what was durable is still here."""
@@ -98,12 +98,13 @@ class ChangeSet:
     def is_refused(self, number: ChangeNumber) -> bool:
         return number in self._refused
 
-    def turn_down(self, id_: SubscriptionId) -> None:
+    def turn_down(self, record: Declaration) -> None:
         """A declaration of our cluster was refused somewhere; its end must not be taken for a lapse."""
-        self._turned_down[id_] = None
+        self._turned_down[record.id] = record.version
 
-    def is_turned_down(self, id_: SubscriptionId) -> bool:
-        return id_ in self._turned_down
+    def is_turned_down(self, record: Declaration) -> bool:
+        """Whether this very version was refused: a later one is asked for anew."""
+        return self._turned_down.get(record.id) == record.version
 
     def current(self, id_: SubscriptionId) -> Change | None:
         """The change that last concerned a declaration."""

@@ -101,18 +101,16 @@ class Confirmations:
         if entry is not None:
             entry.confirmed[peer.id] = None
             entry.retained += stored.retained
-            if not stored.granted:
+            if not stored.granted and self._cube.entry is not None:
+                # A cluster without a place refuses nothing: what it fills up with is decided without it.
                 self._changes.refuse(stored.number)
-            if self._is_refused(stored.number):
                 self._answer(entry)
             self._apply_if_stored(entry)
 
     def _is_refused(self, number: ChangeNumber) -> bool:
-        """Whether an owner of ours voted against a change.
-
-        A cluster without a place refuses nothing: what it fills up with was decided without it.
-        """
-        return self._changes.is_refused(number) and self._cube.entry is not None
+        """Whether an owner of ours voted against a change, which is not claimed and has a cluster to answer for it."""
+        is_claimed = self._grants.vector.get(number.log, 0) >= number.n
+        return self._changes.is_refused(number) and not is_claimed and self._cube.entry is not None
 
     def table_changed(self) -> None:
         """A table came into force; its owners hold whatever is claimed of them."""

@@ -80,7 +80,7 @@ class Verdicts:
         known = self._changes.current(record.id)
         if known is None or known.record.version < record.version:
             self._number(record, peer)
-        elif self._changes.is_turned_down(record.id) and record.state is DeclarationState.ACTIVE:
+        elif self._changes.is_turned_down(record):
             if self._log.is_replicated(known.number):
                 self._refuse(peer, record, Reason.VOTED_DOWN)
         elif known.record.version > record.version:
@@ -119,7 +119,7 @@ class Verdicts:
     def _turn_down(self, own: _Own) -> None:
         """An owner somewhere refused a declaration of ours: it ends."""
         record = own.change.record
-        self._changes.turn_down(record.id)
+        self._changes.turn_down(record)
         self._number(_ended(record), own.peer, turned_down=record)
 
     # Casts
@@ -142,7 +142,7 @@ class Verdicts:
         assert isinstance(summary, ChangeSummary)
         record = own.change.record
         is_overtaken = self._own.get(record.id) is not own
-        if is_overtaken and self._changes.is_turned_down(record.id):
+        if is_overtaken and self._changes.is_turned_down(record):
             # Another cast of it was refused: that stands.
             return
         if summary.refused and record.state is DeclarationState.ACTIVE:

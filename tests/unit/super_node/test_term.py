@@ -470,6 +470,44 @@ def test_cluster_without_a_place_refuses_nothing() -> None:
     assert leader.grants.vector == {foreign.number.log: 1}
 
 
+def test_cluster_that_lost_its_place_takes_back_what_it_refused() -> None:
+    """Else its claims would never reach what it must hold for another place; and what is claimed stays granted."""
+    leader, answers = Leader(32, 64), Answers()
+    leader.term.confirmations._casts = answers
+    first, again = (CastId(node_at(200), 1, n) for n in (1, 2))
+    foreign = change_of(RECORD, 1, epoch(5, 200), ClusterId("c2"))
+    leader.term.take(first, ChangePayload(foreign), WHOLE)
+    ((_, store),) = sent_of(leader.step, StoreChange)
+    leader.settle()
+    for place in (32, 64):
+        leader.hold_changes(place)
+    leader.store_change(64, store, granted=False)
+    entry = leader.cores.cube.entry
+    assert entry is not None
+    leader.cores.directory.merge([replace(entry, version=entry.version + 1, standing=Standing.LOST)])
+    leader.tick()
+    assert leader.grants.vector == {foreign.number.log: 1}
+    leader.cores.directory.merge([replace(entry, version=entry.version + 2)])
+    leader.term.take(again, ChangePayload(foreign), WHOLE)
+    assert [summary.refused for _, summary in answers.given if isinstance(summary, ChangeSummary)] == [1, 0]
+
+
+def test_later_version_of_what_was_refused_is_judged_anew() -> None:
+    """Its peer, told of a lapse by another super-node, went above the end: that is another question."""
+    leader = refused_leader()
+    stores = sent_of(leader.step, StoreChange)
+    leader.settle()
+    for place in (32, 64):
+        leader.hold_changes(place)
+    leader.store_change(64, stores[-1][1])
+    above = subscription_of(RECORD.filter, subscriber=64, version=3)
+    sent(leader.step)
+    for _ in range(2):
+        leader.subscribe(64, above)
+    assert leader.verdicts_sent() == []
+    assert list(leader.cores.changes.active()) == [above]
+
+
 def succeed(leader: Leader, claims: dict[LogId, int]) -> Term:
     """Another term begins at the same node, with a table in force."""
     table, log = leader.grants.table, LogId(CLUSTER, epoch(2, 1))
