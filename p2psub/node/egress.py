@@ -8,10 +8,7 @@ stead.
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, cast
 
@@ -24,57 +21,19 @@ from p2psub.model.messages.liveness import Ping
 from p2psub.model.outcomes import Outcome
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
-from p2psub.model.stakes import BYTES_PER_KB, LinkEstimate, Unsent
+from p2psub.model.stakes import BYTES_PER_KB, Unsent
 from p2psub.model.status import LinkQueueStatus
 from p2psub.model.step import Step
 from p2psub.model.transmission import Transmission
 from p2psub.model.ways import NO_WAY, UNCUT_BYTES, Way
+from p2psub.node.egress_link import UNKNOWN, EgressLink
 from p2psub.node.pace import Pace
 from p2psub.node.queued import Content, Queued, waiting_of
 from p2psub.queueing.link_queue import LinkQueue
 
-_CONTROL_SHARE: Final = 2
-"""Control has a window of its own beside that of content: what is urgent does not wait for a link full of events."""
 PART_US: Final = SECOND_US // 4
 """So much of a link may take one message that could be several."""
-_NOTICEABLE: Final = 0.1
-"""An estimate that moved by less is not worth computing all priorities anew."""
-_RECKONED_US: Final = 200
-"""By so much for each message that waits are estimates told apart: with each all are computed anew. A guess."""
 _FIRST: Final = Ping()
-_LIGHT_BYTES: Final = 1000
-"""So little is not held up by its own size, as far as its receiver can tell. A guess."""
-_SHOWN_US: Final = 20 * SECOND_US
-"""Well within what `LinkClocks` remembers."""
-_UNKNOWN: Final = LinkEstimate(0.0, 0.0)
-"""A link that was never full holds nothing up."""
-
-
-@dataclass(slots=True)
-class _Link:
-    contact: Contact
-    content: LinkQueue[Queued]
-    urgent: deque[Queued] = field(default_factory=deque)
-    control: deque[Queued] = field(default_factory=deque)
-    bulk: deque[Queued] = field(default_factory=deque)
-    queued: int = 0
-    queued_bytes: int = 0
-    is_up: bool = False
-    bulk_debt: float = 0.0
-    pace: Pace = field(default_factory=lambda: Pace(0))
-    told: LinkEstimate = _UNKNOWN
-    """What its queue goes by."""
-    told_us: int = 0
-    shown_us: int | None = None
-    """When its receiver was last shown how long it takes what nothing holds up."""
-    leaving: list[tuple[Transmission, Message]] = field(default_factory=list)
-    """What filled the link: it counts as gone when the link has drained."""
-
-    def limit(self, lane: Lane) -> float:
-        """A message of this lane goes while less is under way."""
-        if lane is Lane.LIVENESS:
-            return math.inf
-        return self.pace.window * _CONTROL_SHARE if lane is Lane.CONTROL else self.pace.window
 
 
 _Followed = list[Transmission | None]
@@ -96,7 +55,7 @@ class Egress:
         self._config = config
         self._beyond = beyond
         """What is known of the way from a receiver to a cluster."""
-        self._links: dict[NodeId, _Link] = {}
+        self._links: dict[NodeId, EgressLink] = {}
         self._answers: list[tuple[Contact, Message]] = []
         self.queued_max = 0
 
@@ -112,7 +71,7 @@ class Egress:
         """What waits for each link that is up."""
         return {peer: self._status(link) for peer, link in self._links.items() if link.is_up}
 
-    def _status(self, link: _Link) -> LinkQueueStatus:
+    def _status(self, link: EgressLink) -> LinkQueueStatus:
         pace, estimate = link.pace, link.pace.estimate
         return LinkQueueStatus(
             discipline=self._config.discipline,
@@ -158,7 +117,7 @@ class Egress:
         self._hand_over(link, messages, followed, spent, stamp)
 
     def _hand_over(
-        self, link: _Link, messages: list[Message], followed: _Followed | None, spent: int, stamp: Stamp
+        self, link: EgressLink, messages: list[Message], followed: _Followed | None, spent: int, stamp: Stamp
     ) -> None:
         """Give messages to the driver. What fills the link goes alone, so that no urgent one is held up by it."""
         pace, peer, now = link.pace, link.contact.id, self._step.now
@@ -180,33 +139,27 @@ class Egress:
         drained_to = pace.window // 2 if is_full else None
         self._step.effects.append(Transmit(peer, messages, stamp, now, spent, drained_to))
 
-    def _show(self, link: _Link, spent: int, stamp: Stamp, *, was_full: bool) -> None:
-        """How long a message is on the link shows beside one that nothing held up: what is heavy never goes alone."""
-        now = self._step.now
-        if spent > _LIGHT_BYTES:
-            if link.shown_us is not None and now - link.shown_us < _SHOWN_US:
-                return
+    def _show(self, link: EgressLink, spent: int, stamp: Stamp, *, was_full: bool) -> None:
+        """Send something light ahead of what is heavy, if the receiver has seen nothing light of late."""
+        if link.must_show(spent, self._step.now, was_full=was_full):
             link.pace.take(_FIRST.weight)
-            self._step.effects.append(Transmit(link.contact.id, [_FIRST], stamp, now, _FIRST.weight))
-        elif was_full:
-            return
-        link.shown_us = now
+            self._step.effects.append(Transmit(link.contact.id, [_FIRST], stamp, self._step.now, _FIRST.weight))
 
-    def _note_left(self, link: _Link, transmission: Transmission, message: Message) -> None:
+    def _note_left(self, link: EgressLink, transmission: Transmission, message: Message) -> None:
         expected_us = link.pace.expected_us(message.weight) if link.pace.is_known else 0
         transmission.leave(self._step.tick, expected_us // self._tick_us)
 
-    def _open(self, contact: Contact) -> _Link:
+    def _open(self, contact: Contact) -> EgressLink:
         link = self._links[contact.id] = self._link_to(contact)
         self._step.effects.append(Connect(contact))
         return link
 
-    def _link_to(self, contact: Contact) -> _Link:
+    def _link_to(self, contact: Contact) -> EgressLink:
         config = self._config
-        queue = LinkQueue[Queued](config.discipline, _UNKNOWN, weight=config.weight, epsilon=config.epsilon)
-        return _Link(contact, queue)
+        queue = LinkQueue[Queued](config.discipline, UNKNOWN, weight=config.weight, epsilon=config.epsilon)
+        return EgressLink(contact, queue)
 
-    def _queue_excess(self, link: _Link, messages: list[Message], followed: _Followed | None) -> int:
+    def _queue_excess(self, link: EgressLink, messages: list[Message], followed: _Followed | None) -> int:
         """Leave in the lists what the link takes, most urgent first; the bytes of that."""
         if followed is not None:
             order = sorted(range(len(messages)), key=[message.lane for message in messages].__getitem__)
@@ -223,7 +176,7 @@ class Egress:
             under_way += message.weight
         return under_way - before
 
-    def _queue(self, link: _Link, messages: list[Message], followed: _Followed | None) -> None:
+    def _queue(self, link: EgressLink, messages: list[Message], followed: _Followed | None) -> None:
         now = self._step.now
         for place, message in enumerate(messages):
             transmission = None if followed is None else followed[place]
@@ -232,7 +185,7 @@ class Egress:
             self._push(link, Queued(message, message.weight, now, transmission))
         self.queued_max = max(self.queued_max, link.queued)
 
-    def _push(self, link: _Link, queued: Queued) -> None:
+    def _push(self, link: EgressLink, queued: Queued) -> None:
         """Let it wait; a full queue gives up what is missed least, be it this."""
         config, lane = self._config, queued.message.lane
         is_full = link.queued >= config.queued_messages_max or link.queued_bytes >= config.queued_bytes_max
@@ -253,7 +206,7 @@ class Egress:
             self._step.record(Kind.DROP, peer=link.contact.id, reason=Reason.LINK_QUEUE_FULL, count=1)
             is_full = given_up is not queued and link.queued_bytes - queued.weight >= config.queued_bytes_max
 
-    def _give_up(self, link: _Link) -> Queued:
+    def _give_up(self, link: EgressLink) -> Queued:
         """Bulk is asked for again, and content repeated by those who hold it; without the rest we would look dead."""
         if link.bulk:
             return link.bulk.pop()
@@ -261,14 +214,14 @@ class Egress:
             return link.content.give_up_least_worth(self._step.now).item
         return link.control.pop() if link.control else link.urgent.pop()
 
-    def _forget(self, link: _Link, queued: Queued) -> None:
+    def _forget(self, link: EgressLink, queued: Queued) -> None:
         """It never leaves."""
         link.queued -= 1
         link.queued_bytes -= queued.weight
         if queued.transmission is not None:
             queued.transmission.lose(self._step.tick)
 
-    def _transmit(self, link: _Link, stamp: Stamp) -> None:
+    def _transmit(self, link: EgressLink, stamp: Stamp) -> None:
         if not link.is_up or not link.queued:
             return
         self._expire(link)
@@ -286,7 +239,7 @@ class Egress:
         if messages:
             self._hand_over(link, messages, followed, under_way - before, stamp)
 
-    def _next(self, link: _Link, under_way: int) -> Queued | None:
+    def _next(self, link: EgressLink, under_way: int) -> Queued | None:
         """The next that the link takes with so much under way."""
         if link.urgent:
             return link.urgent.popleft()
@@ -296,7 +249,7 @@ class Egress:
             return None
         return self._next_of_content_and_bulk(link)
 
-    def _next_of_content_and_bulk(self, link: _Link) -> Queued:
+    def _next_of_content_and_bulk(self, link: EgressLink) -> Queued:
         """Bulk goes when content has left it its share, or nothing else waits."""
         if link.bulk and (link.bulk_debt >= 1.0 or not link.content):
             link.bulk_debt = 0.0
@@ -329,13 +282,13 @@ class Egress:
             if link.content:
                 self._expire(link)
 
-    def _expire(self, link: _Link) -> None:
+    def _expire(self, link: EgressLink) -> None:
         """By its estimate only if that is of late: else one bad figure would stop all that could correct it."""
         is_told = link.is_up and link.pace.is_fresh(self._step.now)
         for unsent in link.content.expire(self._step.now, by_estimate=is_told):
             self._leave_unsent(link, unsent)
 
-    def _leave_unsent(self, link: _Link, unsent: Unsent[Queued]) -> None:
+    def _leave_unsent(self, link: EgressLink, unsent: Unsent[Queued]) -> None:
         """Answer in the receiver's stead, unless it may have had these events already: then it alone knows."""
         queued = unsent.waiting.item
         message, content = queued.message, cast("Content", queued.message)
@@ -369,17 +322,11 @@ class Egress:
         link = self._links.get(news.peer)
         if link is not None and link.is_up:
             link.pace.drain(news, self._step.now)
-            if link.told == _UNKNOWN or self._step.now - link.told_us >= _RECKONED_US * len(link.content):
-                self._tell_estimate(link)
+            link.tell_estimate(self._step.now)
             self._note_drained(link)
             self._transmit(link, self._step.stamp())
 
-    def _tell_estimate(self, link: _Link) -> None:
-        if _has_moved(link.told, link.pace.estimate):
-            link.told, link.told_us = link.pace.estimate, self._step.now
-            link.content.estimate(link.told)
-
-    def _note_drained(self, link: _Link) -> None:
+    def _note_drained(self, link: EgressLink) -> None:
         for transmission, message in link.leaving:
             self._note_left(link, transmission, message)
         link.leaving.clear()
@@ -396,7 +343,7 @@ class Egress:
             for queued in self._all_of(link):
                 self._forget(link, queued)
 
-    def _all_of(self, link: _Link) -> Iterable[Queued]:
+    def _all_of(self, link: EgressLink) -> Iterable[Queued]:
         while link.content:
             yield link.content.pop(self._step.now).item
         yield from (*link.urgent, *link.control, *link.bulk)
@@ -404,10 +351,3 @@ class Egress:
 
 def _lane_of(message: Message) -> Lane:
     return message.lane
-
-
-def _has_moved(before: LinkEstimate, after: LinkEstimate) -> bool:
-    """Whether mean or deviation is another by more than a tenth of the mean."""
-    mean_moved = abs(after.mean_us_per_kb - before.mean_us_per_kb)
-    deviation_moved = abs(after.deviation_us_per_kb - before.deviation_us_per_kb)
-    return max(mean_moved, deviation_moved) > _NOTICEABLE * after.mean_us_per_kb
