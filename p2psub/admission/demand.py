@@ -27,9 +27,12 @@ def paper_demand_of(wanted: Filter, advertised: AdvertisementGraph) -> Demand:
 
     The minimum is the largest of what it covers, not the sum. The maximum leaves out what the filter merely meets
     (theorem 1), so it may be too low; where nothing covers the filter, all that is advertised stands for it. Each
-    advertisement counts for a publisher.
+    advertisement counts for a publisher. A filter that no event satisfies demands nothing.
     """
-    above, below = advertised.around(scope_of(wanted), pinned_topics(wanted))
+    scope = scope_of(wanted)
+    if not scope.conjunctions:
+        return Demand(0, 0, 0, 0)
+    above, below = advertised.around(scope, pinned_topics(wanted))
     return Demand(
         _told(max((one.rate for one in below), default=0)),
         _told(min((one.rate for one in above), default=_rate_of(advertised))),
