@@ -22,6 +22,7 @@ from p2psub.model.stakes import LinkEstimate
 from p2psub.model.transmission import Transmission
 from p2psub.model.ways import NO_WAY
 from p2psub.node.egress import Egress
+from p2psub.node.egress_link import SHOWN_US
 from tests.unit.bench import (
     CLUSTER,
     TICK_US,
@@ -415,7 +416,7 @@ def test_patience_knows_how_long_a_slow_link_needs() -> None:
     pass_ticks(link, 4)
     link.drained()
     (second,) = followed(link, content(2, 10_000))
-    assert link.transmitted() == [content(2, 10_000)]
+    assert link.transmitted() == [FIRST, content(2, 10_000)]
     link.drained()
     assert 3 <= second.late_ticks <= 4
     assert not second.is_due(link.step.tick + second.late_ticks + 3, 4)
@@ -498,16 +499,15 @@ def test_heavy_content_never_shows_first_how_long_a_link_takes() -> None:
     link.up()
     large = [content(sequence, size=5_000) for sequence in range(1, 6)]
     assert link.send(large[0]) == [FIRST, large[0]]
-    link.step.now = Micros(15_000_000)
+    link.step.now = Micros(SHOWN_US - 1)
     assert link.send(large[1]) == [large[1]]
-    link.step.now = Micros(25_000_000)
-    link.send(large[2])
-    assert [effect.messages for effect in effects_of(link.step, Transmit)] == []
-    link.step.now = Micros(40_000_000)
+    link.step.now = Micros(SHOWN_US)
+    assert link.send(large[2]) == [FIRST, large[2]]
+    link.step.now = Micros(10 * SHOWN_US)
     link.send(CONTROL)
-    link.step.now = Micros(55_000_000)
+    link.step.now = Micros(11 * SHOWN_US - 1)
     assert link.send(large[3]) == [large[3]]
-    link.step.now = Micros(61_000_000)
+    link.step.now = Micros(11 * SHOWN_US)
     link.step.send(PEER, large[4])
     link.core.flush()
     assert [effect.messages for effect in effects_of(link.step, Transmit)] == [[FIRST], [large[4]]]
