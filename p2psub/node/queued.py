@@ -65,7 +65,8 @@ def waiting_of(queued: Queued, content: Content, beyond: Callable[[ClusterId], W
 
 def _stake(bids: BidSum, born_us: int, way: Way) -> Stake:
     due_us = _after(born_us, bids.limit_us)
-    return Stake(due_us, bids.price, bids.penalty, way.mean_us_per_kb, way.variance, way.fixed_us, bids.pairs)
+    figures = way.mean_us_per_kb, way.variance, way.fixed_us
+    return Stake(due_us, bids.price, bids.penalty, *figures, bids.pairs, way.is_old)
 
 
 def _after(born_us: int, limit_us: int) -> Micros | None:
