@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from p2psub.api.errors import BadContent
+from p2psub.api.spelling import spelled
 from p2psub.model.bids import DEADLINE_US_MAX, PRICE_MAX, PRICE_ONE, TIMEOUT_US_MAX, Bid
 from p2psub.model.instants import SECOND_US
 
@@ -34,20 +35,20 @@ def check_timeout_us(timeout_us: int) -> None:
     if type(timeout_us) is not int:
         raise BadContent(f"timeout_us has type {type(timeout_us).__name__}", "give whole microseconds, or 0 for none")
     if timeout_us:
-        _check_span("timeout", timeout_us, TIMEOUT_US_MAX, f"{timeout_us} us")
+        _check_span("timeout", timeout_us, TIMEOUT_US_MAX, f"{spelled(timeout_us)} in microseconds")
 
 
 def _span_us(name: str, given: Span, us_max: int) -> int:
     if isinstance(given, str):
         found = _SPAN.fullmatch(given.strip()) if len(given) <= _DIGITS_MAX else None
         if found is None:
-            raise BadContent(f"{given[:_DIGITS_MAX]!r} is not a valid {name}", _SPELLING)
+            raise BadContent(f"{spelled(given)} is not a valid {name}", _SPELLING)
         us = float(found[1]) * _UNITS_US[found[2] or "s"]
     elif isinstance(given, bool) or not isinstance(given, int | float):
         raise BadContent(f"the {name} has type {type(given).__name__}", _SPELLING)
     else:
         us = given * SECOND_US
-    return _check_span(name, us, us_max, str(given))
+    return _check_span(name, us, us_max, spelled(given))
 
 
 def _check_span(name: str, us: float, us_max: int, said: str) -> int:
@@ -62,6 +63,6 @@ def _millionths(name: str, given: float) -> int:
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise BadContent(f"the {name} has type {type(given).__name__}", "give a number, such as 1.5")
     if not 0 <= given <= PRICE_MAX / PRICE_ONE:
-        limits = f"the {name} must be at least 0 and at most {PRICE_MAX // PRICE_ONE:,}, and is {given}"
+        limits = f"the {name} must be at least 0 and at most {PRICE_MAX // PRICE_ONE:,}, and is {spelled(given)}"
         raise BadContent(limits, "give a number, such as 1.5; the default price is 1, and the default penalty 0")
     return round(given * PRICE_ONE)

@@ -6,6 +6,7 @@ from typing import Final
 
 from p2psub.api.bids import check_timeout_us
 from p2psub.api.errors import BadContent, TooLarge
+from p2psub.api.spelling import spelled
 from p2psub.matching.limits import excess_of
 from p2psub.model.content import (
     EVENT_BYTES_MAX,
@@ -41,7 +42,8 @@ def check_draft(draft: Draft) -> None:
     # A text that looks like one would travel, and no owner could read it.
     if type(draft.guarantee) is not Guarantee:
         raise BadContent(
-            f"{draft.guarantee!r} is not a valid guarantee", "give Guarantee.EFFECTIVELY_ONCE or Guarantee.AT_MOST_ONCE"
+            f"{spelled(draft.guarantee)} is not a valid guarantee",
+            "give Guarantee.EFFECTIVELY_ONCE or Guarantee.AT_MOST_ONCE",
         )
     weight = len(draft.body)
     for name, value in draft.attributes.items():
@@ -52,7 +54,7 @@ def check_draft(draft: Draft) -> None:
             f"publish at most {EVENT_BYTES_MAX:,}; put larger things where they can be fetched, and publish where",
         )
     if not 0 <= draft.retain_s <= RETAIN_S_MAX:
-        limits = f"retain_s must be at least 0 and at most {RETAIN_S_MAX:,.0f}, and is {draft.retain_s}"
+        limits = f"retain_s must be at least 0 and at most {RETAIN_S_MAX:,.0f}, and is {spelled(draft.retain_s)}"
         raise BadContent(limits, "give seconds; 0 retains nothing for later subscribers")
     if draft.timeout_us or type(draft.timeout_us) is not int:
         check_timeout_us(draft.timeout_us)
@@ -74,7 +76,7 @@ def check_filter(wanted: Filter) -> Filter:
         for predicate in conjunction:
             text_bytes("an attribute of the filter", predicate.attribute)
             if type(predicate.operator) is not Operator:
-                raise BadContent(f"{predicate.operator!r} is not a valid operator", "give a member of Operator")
+                raise BadContent(f"{spelled(predicate.operator)} is not a valid operator", "give a member of Operator")
             value_bytes(f"the constant for {predicate.attribute}", predicate.constant)
     excess = excess_of(wanted)
     if excess is not None:
@@ -87,7 +89,8 @@ def check_rate(rate: float) -> None:
     if type(rate) is not float and type(rate) is not int:
         raise BadContent(f"the rate has type {type(rate).__name__}", "give events per second, as a number")
     if not 0 < rate <= RATE_MAX:
-        raise BadContent(f"rate must be above 0 and at most {RATE_MAX:,.0f}, and is {rate}", "give events per second")
+        limits = f"rate must be above 0 and at most {RATE_MAX:,.0f}, and is {spelled(rate)}"
+        raise BadContent(limits, "give events per second")
 
 
 def check_window(window: int) -> None:
@@ -95,7 +98,8 @@ def check_window(window: int) -> None:
     if type(window) is not int:
         raise BadContent(f"the window has type {type(window).__name__}", "give a whole number, 1 or more")
     if not 1 <= window <= WINDOW_MAX:
-        raise BadContent(f"window must be at least 1 and at most {WINDOW_MAX:,}, and is {window}", "give 1 or more")
+        limits = f"window must be at least 1 and at most {WINDOW_MAX:,}, and is {spelled(window)}"
+        raise BadContent(limits, "give 1 or more")
 
 
 def check_replay(replay: bool) -> None:
@@ -110,7 +114,7 @@ def check_order(order: str) -> Order:
         return Order(order)
     except ValueError:
         advice = f"give {' or '.join(repr(str(known)) for known in Order)}"
-        raise BadContent(f"{order!r} is not a valid order", advice) from None
+        raise BadContent(f"{spelled(order)} is not a valid order", advice) from None
 
 
 def value_bytes(name: str, value: object) -> int:

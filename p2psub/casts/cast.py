@@ -90,7 +90,7 @@ class Casts:
         self._local = local
         self._sequence = sequence
         self._entrances = entrances
-        self.custodians = Custodians(step, cube, liveness)
+        self.custodians = Custodians(step, liveness)
         self._open: dict[_Name, _OpenCast] = {}
         self._with_half: dict[_Name, list[_OpenCast]] = {}
         self._waiting_locally: dict[CastId, list[_OpenCast]] = {}
@@ -199,7 +199,7 @@ class Casts:
         slot.tries += 1
         if receiver is None or is_there:
             return
-        self.custodians.ask(receiver, request)
+        self.custodians.expect(receiver)
         self._step.record(Kind.FORWARD, cast=cast, peer=receiver.id, prefix=half, tries=slot.tries)
         if slot.payload.wants_answer:
             slot.transmission = self._step.send_followed(receiver, request)

@@ -1,7 +1,6 @@
 """The super-nodes that hold our halves: their silence matters, neighbours or not.
 
-Neighbours send each other heartbeats. Another super-node is pinged when it is silent for long; and with the first half
-of a while it hears from us what nothing holds up, so that content can tell how long it was on the link.
+Neighbours send each other heartbeats. Another super-node is pinged when it is silent for long.
 """
 
 from __future__ import annotations
@@ -9,41 +8,25 @@ from __future__ import annotations
 from typing import Final
 
 from p2psub.model.ids import Contact, NodeId
-from p2psub.model.messages import Lane, Message
-from p2psub.model.messages.liveness import Ping
 from p2psub.model.step import Step
-from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
 
 _WATCHED_TICKS: Final = 40
 """One that was asked in vain is watched for so long: while it is dead, multicasts go past it. A guess."""
-_PING_EVERY_TICKS: Final = 40
-"""Less than the span of `LinkClocks`."""
 
 
 class Custodians:
     """Whom a super-node has handed halves in one term."""
 
-    def __init__(self, step: Step, cube: Hypercube, liveness: Liveness) -> None:
+    def __init__(self, step: Step, liveness: Liveness) -> None:
         self._step = step
-        self._cube = cube
         self._liveness = liveness
         self._asked: dict[NodeId, tuple[Contact, int]] = {}
         """Who holds a half or was not heard since, and when a half of it was last open."""
-        self._pinged: dict[NodeId, int] = {}
 
     def watched(self) -> list[Contact]:
         """Those whose silence matters to our casts."""
         return [contact for contact, _ in self._asked.values()]
-
-    def ask(self, contact: Contact, request: Message) -> None:
-        """A half goes to it with this message."""
-        tick = self._step.tick
-        self.expect(contact)
-        is_new = tick - self._pinged.get(contact.id, -_PING_EVERY_TICKS) >= _PING_EVERY_TICKS
-        if is_new and request.lane is Lane.CONTENT and contact not in self._cube.watched():
-            self._pinged[contact.id] = tick
-            self._step.send(contact, Ping())
 
     def expect(self, contact: Contact) -> None:
         """A half of it is open."""
@@ -55,5 +38,3 @@ class Custodians:
         for node, (_, at) in list(self._asked.items()):
             if at != tick and (self._liveness.hears(node) or tick - at > _WATCHED_TICKS):
                 del self._asked[node]
-        if tick % _PING_EVERY_TICKS == 0:
-            self._pinged = {node: at for node, at in self._pinged.items() if tick - at < _PING_EVERY_TICKS}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from p2psub.casts import spread
 from p2psub.config import CubeConfig
 from p2psub.model.graycode import Prefix, overlaps
@@ -18,8 +20,10 @@ from p2psub.model.step import Step
 from p2psub.model.ways import NO_WAY, WAYS_TOLD_MAX, Way
 from p2psub.overlay.directory import Directory
 
-_TOLD_ANEW_TICKS: Final = 40
+TOLD_ANEW_TICKS: Final = 40
 """What was told is told again after this time: it may have been lost. A guess."""
+_BELIEVED_TICKS: Final = TOLD_ANEW_TICKS + 8
+"""What was not told anew for so long is old."""
 
 _Clusters = dict[NodeId, list[ClusterId]]
 """The next hop of a cast, and the clusters that it goes to from there."""
@@ -32,7 +36,8 @@ class Ways:
         self._step = step
         self._is_by_load = config.paths == "load"
         self._directory = directory
-        self._learned: dict[NodeId, dict[ClusterId, Way]] = {}
+        self._learned: dict[NodeId, dict[ClusterId, tuple[Way, int]]] = {}
+        """With the tick in which it was told."""
         self._told: dict[NodeId, dict[ClusterId, Way]] = {}
         """What was told last is the last."""
         self._walk: tuple[object, _Clusters] = (None, {})
@@ -40,7 +45,8 @@ class Ways:
 
     def beyond(self, hop: NodeId, cluster: ClusterId) -> Way:
         """From a neighbour, or from our super-node, to the subscribers of a cluster."""
-        return self._learned.get(hop, {}).get(cluster, NO_WAY)
+        way, tick = self._learned.get(hop, {}).get(cluster, (NO_WAY, self._step.tick))
+        return replace(way, is_old=True) if self._step.tick - tick > _BELIEVED_TICKS and not way.is_old else way
 
     def on_way_news(self, peer: Contact, news: WayNews) -> None:
         """What another says of a cluster that we know."""
@@ -49,7 +55,7 @@ class Ways:
             if way == NO_WAY:
                 learned.pop(cluster, None)
             elif self._directory.get(cluster) is not None:
-                learned[cluster] = way
+                learned[cluster] = way, self._step.tick
 
     def link_lost(self, peer: NodeId) -> None:
         """It may be another process when it comes again."""
@@ -60,7 +66,7 @@ class Ways:
 
     def tell(self, own: Prefix, cluster: ClusterId, over: Callable[[NodeId], Way], members: Iterable[Contact]) -> None:
         """Tell neighbours and members what has moved; `over` are our own links, `own` is our place in the cube."""
-        if self._step.tick % _TOLD_ANEW_TICKS == 0:
+        if self._step.tick % TOLD_ANEW_TICKS == 0:
             # As if they had heard nothing; yet what is known no more by now is still taken back.
             self._told = {hearer: dict.fromkeys(told, NO_WAY) for hearer, told in self._told.items()}
         here = list(members)
@@ -91,9 +97,11 @@ class Ways:
         """To every cluster to which anything is known to take time."""
         ways: dict[ClusterId, Way] = {}
         for hop, clusters in self._hops(own).items():
-            link, learned = over(hop), self._learned.get(hop, {})
-            for cluster in clusters if link != NO_WAY else learned.keys() & set(clusters):
-                ways[cluster] = link.and_then(learned.get(cluster, NO_WAY))
+            link = over(hop)
+            for cluster in clusters:
+                way = link.and_then(self.beyond(hop, cluster))
+                if way != NO_WAY:
+                    ways[cluster] = way
         return self._quicker(ways, over) if self._is_by_load else ways
 
     def _quicker(self, walked: dict[ClusterId, Way], over: Callable[[NodeId], Way]) -> dict[ClusterId, Way]:
@@ -134,4 +142,4 @@ def _mean(ways: list[Way]) -> Way:
     count = len(ways) or 1
     mean = sum([way.mean_us_per_kb for way in ways]) // count
     variance = sum([way.variance for way in ways]) // count
-    return Way(mean, variance, sum([way.fixed_us for way in ways]) // count)
+    return Way(mean, variance, sum([way.fixed_us for way in ways]) // count, any(way.is_old for way in ways))

@@ -99,8 +99,8 @@ def _unsubscribe(session: ConsoleSession, rest: str) -> None:
 
 def _end(session: ConsoleSession, held: dict[int, StreamReader], kind: str, rest: str) -> list[int]:
     """End the one of this number, or all that are held; the numbers of those that were."""
-    number = int(rest) if rest.isascii() and rest.isdecimal() else None
-    if rest != "all" and number not in held:
+    number = next((n for n in held if str(n) == rest), None)
+    if rest != "all" and number is None:
         known = ", ".join(map(str, held)) or "none"
         raise BadUsage(f"there is no {kind} {rest!r}", f"give the number of one that is held ({known}), or all")
     ended = [n for n in held if number in (None, n)]

@@ -49,8 +49,9 @@ def read_number(text: str) -> int | float:
         return -math.inf if text.startswith("-") else math.inf
     digits = text.lstrip("+-0")
     if digits.isdecimal() or not digits:
-        # Longer ones are out of range, and int() itself refuses very long ones.
-        return whole(int(text) if len(digits) <= 20 else INT_MAX + 1)
+        # Longer ones are out of range, and int() itself refuses very long ones, be it for their zeros.
+        size = int(digits or "0") if len(digits) <= 20 else INT_MAX + 1
+        return whole(-size if text.startswith("-") else size)
     number = float(text)
     if math.isinf(number):
         raise BadConstant("the number is too large for a float", "leave the bound out, or write INFINITY")

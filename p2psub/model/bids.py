@@ -66,7 +66,7 @@ _SUM_MAX: Final = (1 << 63) - 1
 _Sum = Annotated[int, msgspec.Meta(ge=0, le=_SUM_MAX)]
 
 
-class BidSum(msgspec.Struct, frozen=True, array_like=True):
+class BidSum(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What pairs of event and subscription that must be handed over by one age bid together.
 
     The formulas of MTEP are linear in prices and penalties, so nothing is lost by adding them up.

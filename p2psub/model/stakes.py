@@ -40,6 +40,8 @@ class Stake(msgspec.Struct, frozen=True, gc=False):
     fixed_us: int = 0
     """What does not depend on the size: processing at each hop, and the last hop to the subscriber (SBD)."""
     pairs: int = 1
+    is_way_old: bool = False
+    """Whether the figures of the way are old: they count for the order, but make nothing hopeless."""
 
 
 class Waiting(msgspec.Struct, Generic[T], frozen=True):

@@ -30,6 +30,8 @@ class Way(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """In (µs per KB) squared."""
     fixed_us: _Figure = 0
     """What does not depend on the size: half of each round trip, and what is under way already."""
+    is_old: bool = False
+    """Whether any of it was not measured or told of late: nothing is given up by it."""
 
     def and_then(self, other: Way) -> Way:
         """This way, and the other after it."""
@@ -38,6 +40,7 @@ class Way(msgspec.Struct, frozen=True, array_like=True, gc=False):
             min(_FIGURE_MAX, self.mean_us_per_kb + other.mean_us_per_kb),
             min(_FIGURE_MAX, self.variance + other.variance),
             min(_FIGURE_MAX, self.fixed_us + other.fixed_us),
+            self.is_old or other.is_old,
         )
 
     def has_moved(self, since: Way) -> bool:
@@ -46,7 +49,8 @@ class Way(msgspec.Struct, frozen=True, array_like=True, gc=False):
         few, many = sorted((self.fixed_us, since.fixed_us))
         low, high = sorted((self.variance, since.variance))
         return (
-            most - least > _MOVED * most
+            self.is_old != since.is_old
+            or most - least > _MOVED * most
             or high - low > 2.0 * _MOVED * high
             or many - few > max(_MOVED * many, _MOVED_US_MIN)
         )

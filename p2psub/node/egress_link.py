@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from p2psub.model.ids import Contact
-from p2psub.model.instants import SECOND_US, Micros
+from p2psub.model.instants import Micros
 from p2psub.model.messages import Lane, Message
 from p2psub.model.stakes import LinkEstimate
 from p2psub.model.transmission import Transmission
+from p2psub.node.link_clocks import SPAN_US
 from p2psub.node.pace import Pace
 from p2psub.node.queued import Queued
 from p2psub.queueing.link_queue import LinkQueue
@@ -24,8 +25,8 @@ _RECKONED_US: Final = 200
 """By so much for each message that waits are estimates told apart: with each all are computed anew. A guess."""
 _LIGHT_BYTES: Final = 1000
 """So little is not held up by its own size, as far as its receiver can tell. A guess."""
-_SHOWN_US: Final = 20 * SECOND_US
-"""Well within what `LinkClocks` remembers."""
+SHOWN_US: Final = SPAN_US // 2
+"""What its receiver was shown holds for a span at least; one may be held up or lost."""
 UNKNOWN: Final = LinkEstimate(0.0, 0.0)
 """A link that was never full holds nothing up."""
 
@@ -68,7 +69,7 @@ class EgressLink:
     def must_show(self, spent: int, now: Micros, *, was_full: bool) -> bool:
         """Whether something light goes ahead of so much: by that its receiver tells how long this is on the link."""
         is_heavy = spent > _LIGHT_BYTES
-        is_shown = self.shown_us is not None and now - self.shown_us < _SHOWN_US
+        is_shown = self.shown_us is not None and now - self.shown_us < SHOWN_US
         if is_shown if is_heavy else was_full:
             return False
         self.shown_us = now

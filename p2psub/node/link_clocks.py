@@ -3,6 +3,10 @@
 A peer says when it sent, by its steady clock. How far that is from ours nobody knows, but it hardly changes. So the
 least difference that was seen of late is that of a message that nothing held up: it took half the round trip, and any
 other took so much longer as its difference is greater.
+
+Steady clocks run apart, though. If the peer's is slow, what nothing holds up shows a greater difference every second,
+and beside an old least it would look held up. So a least holds for a span or two, and from then on it rises as fast as
+two clocks may run apart: nothing looks older than it is by more than they run apart in two spans.
 """
 
 from __future__ import annotations
@@ -13,8 +17,12 @@ from p2psub.model.effects import LinkUp, Received
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import SECOND_US, Micros
 
-SPAN_US: Final = 60 * SECOND_US
-"""The least of this span and of the one before counts: steady clocks drift apart. A guess."""
+SPAN_US: Final = 2 * SECOND_US
+"""A least holds for the rest of its span, and for the next one. A guess."""
+_RISE_US: Final = SPAN_US // 25
+"""For each span after these it rises by so much: two clocks of which each is two per cent wrong."""
+MEMORY_US: Final = 60 * SECOND_US
+"""Then it is forgotten: the clock of a machine that slept has stood still. A guess."""
 LINK_US_MAX: Final = 60 * SECOND_US
 """A peer that makes it more is not believed."""
 NOTICED_US: Final = 1_000
@@ -43,19 +51,33 @@ class LinkClocks:
 class _LinkClock:
     """The one at the other end of one link."""
 
-    __slots__ = ("_before_us", "_least_us", "_round_trip_us", "_until_us")
+    __slots__ = ("_before_us", "_forgotten_us", "_least_us", "_round_trip_us", "_until_us")
 
     def __init__(self, round_trip_us: int) -> None:
         self._round_trip_us = round_trip_us
-        self._least_us: int | None = None
-        self._before_us: int | None = None
-        self._until_us = 0
+        self._least_us = 0
+        """Of this span."""
+        self._until_us = -MEMORY_US
+        """Then it ends."""
+        self._before_us = 0
+        """Of those before, risen."""
+        self._forgotten_us = 0
+        """Then that counts no more."""
 
     def link_us(self, off_us: int, now: Micros) -> int:
-        if self._least_us is None or now >= self._until_us:
-            self._before_us, self._least_us = self._least_us, off_us
-            self._until_us = now + SPAN_US
+        if now >= self._until_us:
+            self._begin_span(off_us, now)
         elif off_us < self._least_us:
             self._least_us = off_us
-        least_us = self._least_us if self._before_us is None else min(self._least_us, self._before_us)
-        return min(off_us - least_us + self._round_trip_us // 2, LINK_US_MAX)
+        return min(off_us - min(self._least_us, self._before_us) + self._round_trip_us // 2, LINK_US_MAX)
+
+    def _begin_span(self, off_us: int, now: Micros) -> None:
+        spans = 1 + (now - self._until_us) // SPAN_US
+        self._before_us += spans * _RISE_US
+        least_us = self._least_us + (spans - 1) * _RISE_US
+        if least_us <= self._before_us or now >= self._forgotten_us:
+            self._before_us, self._forgotten_us = least_us, self._until_us + MEMORY_US
+        if now >= self._forgotten_us:
+            self._before_us = off_us
+        self._least_us = off_us
+        self._until_us += spans * SPAN_US

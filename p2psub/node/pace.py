@@ -94,7 +94,7 @@ class Pace:
         if self._measured_us is None or now - self._measured_us > _REMEMBERED_US:
             return NO_WAY
         fixed_us = self._round_trip_us // 2 + int((self.under_way + waiting) * self._mean_us_per_kb / BYTES_PER_KB)
-        return Way(int(self._mean_us_per_kb), int(self._variance), fixed_us)
+        return Way(int(self._mean_us_per_kb), int(self._variance), fixed_us, not self.is_fresh(now))
 
     def take(self, size_bytes: int) -> None:
         """So much more is under way."""

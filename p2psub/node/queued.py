@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from p2psub.model.bids import PRICE_ONE, BidSum
 from p2psub.model.ids import ClusterId
@@ -15,6 +15,9 @@ from p2psub.model.stakes import Stake, Waiting
 from p2psub.model.transmission import Transmission
 from p2psub.model.ways import NO_WAY, Way
 from p2psub.queueing.fix import rank_of
+
+STAKES_MAX: Final = 1024
+"""So many subscribers' deadlines are told apart in one message: to look at them takes a millisecond or two. A guess."""
 
 
 class Queued:
@@ -56,16 +59,27 @@ def waiting_of(queued: Queued, content: Content, beyond: Callable[[ClusterId], W
         count = len(parcel.events)
         bids = ((None, (BidSum(0, PRICE_ONE * count, 0, count),)),)
     stakes: list[Stake] = []
-    for cluster, sums in bids:
-        way = NO_WAY if cluster is None else beyond(cluster)
-        stakes += [_stake(one, born_us, way) for one in sums]
+    if sum([len(sums) for _, sums in bids]) > STAKES_MAX:
+        stakes.append(_stake(_together([one for _, sums in bids for one in sums]), born_us, NO_WAY))
+    else:
+        for cluster, sums in bids:
+            way = NO_WAY if cluster is None else beyond(cluster)
+            stakes += [_stake(one, born_us, way) for one in sums]
     expires_us = None if content.is_sent_late else _after(born_us, parcel.timeout_us)
     return Waiting(queued, queued.weight, queued.since_us, expires_us, tuple(stakes), rank_of(parcel.first))
 
 
+def _together(several: list[BidSum]) -> BidSum:
+    """All as one, with the last of their limits: so nothing expires early."""
+    limits = [one.limit_us for one in several]
+    price, penalty = sum([one.price for one in several]), sum([one.penalty for one in several])
+    return BidSum(max(limits) if all(limits) else 0, price, penalty, sum([one.pairs for one in several]))
+
+
 def _stake(bids: BidSum, born_us: int, way: Way) -> Stake:
     due_us = _after(born_us, bids.limit_us)
-    return Stake(due_us, bids.price, bids.penalty, way.mean_us_per_kb, way.variance, way.fixed_us, bids.pairs)
+    figures = way.mean_us_per_kb, way.variance, way.fixed_us
+    return Stake(due_us, bids.price, bids.penalty, *figures, bids.pairs, way.is_old)
 
 
 def _after(born_us: int, limit_us: int) -> Micros | None:

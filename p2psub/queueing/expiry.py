@@ -23,8 +23,9 @@ ROUNDING_US: Final = 4
 class Expiry(Generic[T]):
     """The tickets that time presses, by both instants."""
 
-    def __init__(self, epsilon: float) -> None:
+    def __init__(self, epsilon: float, link: LinkEstimate) -> None:
         self._epsilon = epsilon
+        self._link = link
         self._quantile = quantile(epsilon)
         self._certain: TicketHeap[T] = TicketHeap()
         self._hopeless: TicketHeap[T] = TicketHeap()
@@ -33,14 +34,17 @@ class Expiry(Generic[T]):
         expires_us = expires_at(ticket.waiting)
         if expires_us is not None:
             self._certain.push(expires_us, ticket)
+            if any(stake.is_way_old for stake in ticket.waiting.stakes):
+                prospects = prospects_of(ticket.waiting, self._link, by_old_ways=False)
             self._push_hopeless(ticket, prospects)
 
     def estimate(self, link: LinkEstimate, tickets: Iterable[Ticket[T]]) -> None:
         """These are all, and the link's delays have changed."""
+        self._link = link
         self._hopeless = TicketHeap()
         for ticket in tickets:
             if expires_at(ticket.waiting) is not None:
-                self._push_hopeless(ticket, prospects_of(ticket.waiting, link))
+                self._push_hopeless(ticket, prospects_of(ticket.waiting, link, by_old_ways=False))
 
     def pop_expired(self, now: Micros) -> list[Ticket[T]]:
         """Those whose time is over, whatever the estimates."""

@@ -50,7 +50,7 @@ class LinkQueue(Generic[T]):
         self._policy: QueuePolicy[T] = _policy(policy, weight, link)
         self._looks_at_time = policy in {"lrt", "mtep"}
         self._timeless: TimelessLine[T] = TimelessLine()
-        self._expiry: Expiry[T] | None = Expiry(epsilon) if is_dropping else None
+        self._expiry: Expiry[T] | None = Expiry(epsilon, link) if is_dropping else None
         """None: nothing is dropped. For the paper's experiment alone."""
         self._link = link
         self._is_stale = False

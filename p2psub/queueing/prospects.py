@@ -27,19 +27,20 @@ def success(centre_us: float, stretch: float, waited_us: float) -> float:
     return 0.5 * math.erfc((waited_us - centre_us) * stretch)
 
 
-def prospects_of(waiting: Waiting[T], link: LinkEstimate) -> list[Prospect]:
-    """Its stakes, each with the delays of the link and of the way beyond it."""
+def prospects_of(waiting: Waiting[T], link: LinkEstimate, *, by_old_ways: bool = True) -> list[Prospect]:
+    """Its stakes, each with the delays of the link and of the way beyond it, or of the link alone if that is old."""
     kb, since_us = waiting.size_bytes / BYTES_PER_KB, waiting.since_us
     own_us, own_variance = link.mean_us_per_kb, link.deviation_us_per_kb * link.deviation_us_per_kb
     prospects: list[Prospect] = []
     for stake, due_us in zip(waiting.stakes, dues_of(waiting), strict=True):
         if due_us is None:
             centre_us, deviation_us = math.inf, DEVIATION_US_MIN
+        elif stake.is_way_old and not by_old_ways:
+            centre_us, deviation_us = due_us - since_us - kb * own_us, kb * link.deviation_us_per_kb
         else:
             centre_us = due_us - since_us - stake.fixed_us - kb * (own_us + stake.mean_us_per_kb)
             deviation_us = kb * math.sqrt(own_variance + stake.variance)
-            if deviation_us < DEVIATION_US_MIN:
-                deviation_us = DEVIATION_US_MIN
+        deviation_us = max(deviation_us, DEVIATION_US_MIN)
         prospects.append((centre_us, 1.0 / (deviation_us * ROOT_2), float(stake.price), float(stake.penalty)))
     return prospects
 

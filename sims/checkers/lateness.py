@@ -21,13 +21,25 @@ from sims.engine.world import DRIFT_PPM_MAX
 _UNTOLD_US: Final = 300_000
 """What no age counts: on each of its links an event may be as much older as the quickest message there was held up."""
 
+_APART_US: Final = 4_000_000
+"""For so long the clocks at both ends of a link may run apart before the age of what comes over it shows it."""
+_LINKS_IN_CLUSTERS: Final = 3
+"""From publisher to owner to super-node, and from there to the subscriber."""
+
 _OF_MESSAGES: Final = {"loss", "duplicate", "reorder"}
 """Faults that no process notices."""
 
 
-def _drifted_us(evidence: Evidence, at_us: int) -> int:
-    """How wrong an age may be by now where clocks drift: a restart takes what its wall clock is off for time down."""
-    return 2 * at_us * DRIFT_PPM_MAX // 1_000_000 if "drift" in evidence.fault_kinds else 0
+def _drifted_us(evidence: Evidence, at_us: int, age_us: int) -> int:
+    """How wrong an age may be by now where clocks drift."""
+    if "drift" not in evidence.fault_kinds:
+        return 0
+    if evidence.faults.crashes:
+        # A restart takes what its wall clock is off for time down.
+        return 2 * at_us * DRIFT_PPM_MAX // 1_000_000
+    clusters = len({site.cluster for site in evidence.sites})
+    links = _LINKS_IN_CLUSTERS + (clusters - 1).bit_length()
+    return (age_us + 2 * links * _APART_US) * DRIFT_PPM_MAX // 1_000_000
 
 
 class BidPairs:
@@ -80,7 +92,7 @@ def check_expired_is_true(evidence: Evidence) -> Iterator[Finding]:
         age_us = at_us - published_us
         if not limit_us:
             yield Finding("S18", "expired, though neither deadline nor timeout was set", record, at_us)
-        elif age_us + _drifted_us(evidence, at_us) < limit_us:
+        elif age_us + _drifted_us(evidence, at_us, age_us) < limit_us:
             text = f"expired at {age_us / 1e6:.3f} s, though it had {limit_us / 1e6:.3f} s"
             yield Finding("S18", text, record, at_us)
 
@@ -94,8 +106,9 @@ def check_nothing_is_late(evidence: Evidence) -> Iterator[Finding]:
             continue
         published_us, _, limit_us = pair
         stood_still = any(pause.at_us < at_us and pause.until_us > published_us for pause in evidence.faults.pauses)
-        too_old_us = limit_us + _UNTOLD_US + _drifted_us(evidence, at_us)
-        if limit_us and at_us - published_us > too_old_us and not stood_still:
+        age_us = at_us - published_us
+        too_old_us = limit_us + _UNTOLD_US + _drifted_us(evidence, at_us, age_us)
+        if limit_us and age_us > too_old_us and not stood_still:
             yield Finding("S18", f"handed over, though it may be {limit_us / 1e6:.3f} s old at most", record, at_us)
 
 

@@ -23,6 +23,9 @@ TIME_RUNS_OUT = Scenario(
 )
 """Channels are slow, messages are lost and owners fall, while all that is published has little time."""
 
+CLOCKS_RUN_APART = replace(TIME_RUNS_OUT, faults=("drift",), schedules=())
+"""Steady clocks run fast or slow, and no process falls: what each link tells of time adds up to all of the error."""
+
 OWNERS_FALL = Scenario(
     clusters=2,
     members=5,

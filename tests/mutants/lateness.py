@@ -9,6 +9,7 @@ import pytest
 from p2psub.model.ids import SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventCast
+from p2psub.node import link_clocks as link_clocks_module
 from p2psub.node.egress import Egress
 from p2psub.node.link_clocks import LinkClocks
 from p2psub.node.queued import Queued
@@ -16,6 +17,7 @@ from p2psub.owner.held_parcel import HeldParcel
 from p2psub.subscriber import subscriber as subscriber_module
 from p2psub.super_node import routing as routing_module
 from tests.mutants.hostile import (
+    CLOCKS_RUN_APART,
     CUBE_IS_CROWDED_AND_LOSSY,
     CUBE_IS_FULL_FOR_DEADLINES,
     CUBE_IS_SLOW_FOR_DEADLINES,
@@ -53,6 +55,12 @@ def forgets_waiting_time(patch: pytest.MonkeyPatch) -> None:
 def forgets_link_time(patch: pytest.MonkeyPatch) -> None:
     """Rule: an event grows older on its link, too. Here only the time that it was kept counts."""
     patch.setattr(LinkClocks, "link_us", lambda self, received, now: 0)
+
+
+@mutant("S18", on=CLOCKS_RUN_APART)
+def believes_an_old_least(patch: pytest.MonkeyPatch) -> None:
+    """Rule: the least of a link's differences rises as it gets old. Here it holds until it is forgotten."""
+    patch.setattr(link_clocks_module, "_RISE_US", 0)
 
 
 @mutant("S18", on=CUBE_IS_CROWDED_AND_LOSSY, first=(10, 3))

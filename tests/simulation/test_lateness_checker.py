@@ -73,6 +73,16 @@ def test_early_expiry_is_found(event: Event, subscription: Subscription) -> None
     assert len(time_found(ended(event, subscription, 4 * H))) == 1
 
 
+@pytest.mark.parametrize(("is_restarted", "tenths", "findings"), [(False, 45, 0), (False, 41, 1), (True, 41, 0)])
+def test_expiry_is_as_true_as_clocks_are_that_drift(is_restarted: bool, tenths: int, findings: int) -> None:
+    """S18: by as much as links cannot tell; where a process was down, by what its wall clock is off by then, too."""
+    evidence = ended(EVENT, PRICED, tenths * H // 10)
+    evidence.fault_kinds = frozenset({"drift"})
+    if not is_restarted:
+        evidence.faults.crashes.clear()
+    assert len(time_found(evidence)) == findings
+
+
 def test_expiry_without_deadline_and_timeout_is_found() -> None:
     """S18: nobody has set a limit; other outcomes need none."""
     assert len(time_found(ended(EVENT, SUBSCRIPTION, 50 * H))) == 1

@@ -13,6 +13,8 @@ from p2psub.model.bids import DEADLINE_US_MAX, NO_BID, PRICE_MAX, PRICE_ONE, TIM
 from p2psub.model.instants import SECOND_US, Micros
 from tests.unit.bench import event_of
 
+LONG = 10**5000
+"""Python itself refuses to write such a number down."""
 SPANS = {"40s": 40 * SECOND_US, "200ms": 200_000, "2m": 120 * SECOND_US, "1.5 s": 1_500_000, "40": 40 * SECOND_US}
 
 
@@ -31,7 +33,26 @@ def test_numbers_are_of_seconds_and_prices_exact_to_a_millionth() -> None:
 
 
 @pytest.mark.parametrize(
-    "span", [0, 0.0, -1, math.nan, math.inf, 1e-9, 90_000, "0s", "-4s", "soon", "", "25h", "9" * 400, True, b"4s", [4]]
+    "span",
+    [
+        0,
+        0.0,
+        -1,
+        math.nan,
+        math.inf,
+        1e-9,
+        90_000,
+        "0s",
+        "-4s",
+        "soon",
+        "",
+        "25h",
+        "9" * 400,
+        True,
+        b"4s",
+        [4],
+        pytest.param(LONG, id="long"),
+    ],
 )
 def test_spans_that_no_peer_takes_are_refused(span: object) -> None:
     """Zero too: it would mean never, and none means always."""
@@ -40,7 +61,7 @@ def test_spans_that_no_peer_takes_are_refused(span: object) -> None:
             read(span)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("price", [-0.1, math.nan, math.inf, 1e6 + 1, True, "1.5", None])
+@pytest.mark.parametrize("price", [-0.1, math.nan, math.inf, 1e6 + 1, True, "1.5", None, pytest.param(LONG, id="long")])
 def test_prices_that_no_peer_takes_are_refused(price: object) -> None:
     """Those of penalties as those of prices."""
     for name in ("price", "penalty"):
@@ -48,7 +69,7 @@ def test_prices_that_no_peer_takes_are_refused(price: object) -> None:
             bid_of(None, **{name: price})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("timeout_us", [-1, TIMEOUT_US_MAX + 1, 1.5, True])
+@pytest.mark.parametrize("timeout_us", [-1, TIMEOUT_US_MAX + 1, 1.5, True, pytest.param(LONG, id="long")])
 def test_drafts_with_such_timeouts_are_refused(timeout_us: int) -> None:
     """An application may put together a draft by hand."""
     with pytest.raises(BadContent, match="timeout"):

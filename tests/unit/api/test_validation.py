@@ -16,6 +16,7 @@ from p2psub.api.validation import (
     INTEGER_MIN,
     check_draft,
     check_filter,
+    check_order,
     check_rate,
     check_replay,
     check_window,
@@ -30,6 +31,9 @@ from p2psub.model.content import (
     Operator,
     Predicate,
 )
+
+LONG = 10**5000
+"""Python itself refuses to write such a number down."""
 
 
 class Color(enum.IntEnum):
@@ -90,6 +94,8 @@ def test_attributes_of_other_types_are_refused(attributes: dict[Any, Any], word:
         Draft("t", retain_s=-1.0),
         Draft("t", retain_s=float("nan")),
         Draft("t", retain_s=float("inf")),
+        Draft("t", retain_s=LONG),
+        Draft("t", guarantee=LONG),  # type: ignore[arg-type]
     ],
 )
 def test_bad_topics_bodies_guarantees_and_retentions_are_refused(draft: Draft) -> None:
@@ -157,6 +163,12 @@ def test_a_filter_that_cannot_travel_is_no_content(wanted: Filter) -> None:
         (check_window, 2.5),
         (check_window, 1 << 63),
         (check_replay, "yes"),
+        (check_filter, Filter(((Predicate("a", LONG, 1),),))),  # type: ignore[arg-type]
+        pytest.param(check_rate, LONG, id="rate"),
+        pytest.param(check_window, -LONG, id="window"),
+        pytest.param(check_order, LONG, id="order"),
+        (check_order, [LONG]),
+        (check_order, "o" * 10_000),
     ],
 )
 def test_what_peers_cannot_read_is_refused_at_once(check: Callable[[Any], object], value: object) -> None:
@@ -164,3 +176,4 @@ def test_what_peers_cannot_read_is_refused_at_once(check: Callable[[Any], object
     with pytest.raises(BadContent) as told:
         check(value)
     assert told.value.advice
+    assert len(told.value.message) < 200

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from p2psub.model.graycode import Prefix
 from p2psub.model.messages.casts import Answer, ChangeCast, Custody, EventCast, EventSummary
 from p2psub.model.messages.cube import WayNews
-from p2psub.model.messages.liveness import Ping
 from p2psub.model.ways import Way
 from tests.unit.bench import CONFIG, sent, sent_of, tick
 from tests.unit.casts.cubes import Bench, cluster_at, leader_of, multicast
@@ -129,17 +126,3 @@ def test_one_that_never_speaks_is_forgotten_after_a_while() -> None:
     assert bench.casts.custodians.watched() == [leader_of("111")]
     tick(bench.step, bench.casts.tick)
     assert bench.casts.custodians.watched() == []
-
-
-@pytest.mark.parametrize(("target", "pings"), [("111", 1), ("100", 0)])
-def test_content_over_a_link_without_heartbeats_comes_behind_a_ping(target: str, pings: int) -> None:
-    """Once in a while: a neighbour has heartbeats, to tell how long what follows is on the link."""
-    bench = Bench("000", EIGHT)
-    for _ in range(2):
-        cast = bench.start(multicast(target))
-        said = sent(bench.step)
-        assert [type(message) for _, message in said] == [Ping] * pings + [EventCast]
-        bench.casts.on_answer(leader_of(target), Answer(cast, Prefix("1"), EventSummary(())))
-        bench.start(multicast(target))
-        assert [type(message) for _, message in sent(bench.step)] == [EventCast]
-        bench.step.tick += 40

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from p2psub.casts.ways import Ways
+from msgspec.structs import replace as replaced
+
+from p2psub.casts.ways import TOLD_ANEW_TICKS, Ways
 from p2psub.model.graycode import Prefix
 from p2psub.model.ids import ClusterId, Contact, NodeId
 from p2psub.model.instants import Stamp
@@ -135,6 +137,45 @@ def test_a_lost_link_is_forgotten_and_told_anew() -> None:
     assert a.ways.beyond(d.contact.id, ClusterId("c")) == NO_WAY
     d.ways.link_lost(a.contact.id)
     a.hear(d, d.tell())
+    assert a.ways.beyond(d.contact.id, ClusterId("c")) == SLOW
+
+
+def test_an_old_figure_is_told_as_old_and_so_is_all_that_it_is_a_part_of() -> None:
+    """Nobody gives anything up by it, on whichever hop; also who was told it when it was new."""
+    a, d = Station("a"), Station("d")
+    c = Station("c").contact.id
+    d.slow[c] = SLOW
+    a.hear(d, d.tell())
+    d.slow[c] = replaced(SLOW, is_old=True)
+    a.hear(d, d.tell())
+    assert a.ways.beyond(d.contact.id, ClusterId("c")) == d.slow[c]
+    a.slow[d.contact.id] = SLOW
+    member = at(5)
+    assert a.tell(member)[member.id] == {"c": Way(120_000, 800, 10_000, is_old=True), "d": SLOW}
+
+
+def test_the_mean_of_ways_of_which_one_is_old_is_old() -> None:
+    """Whose subscription it is, nobody knows."""
+    c = Station("c")
+    near, far = at(140), at(150)
+    c.slow = {near.id: SLOW, far.id: replaced(SLOW, is_old=True)}
+    assert c.tell(near, far)[at(192).id] == {"c": replaced(SLOW, is_old=True)}
+
+
+def test_what_was_not_told_anew_of_late_is_old_though_it_was_new_when_it_was_told() -> None:
+    """Its teller may stand still, or its news be lost; what is told anew is believed again, and told on so."""
+    a, d = Station("a"), Station("d")
+    c = Station("c").contact.id
+    d.slow[c] = SLOW
+    a.hear(d, d.tell())
+    said: dict[NodeId, dict[str, Way]] = {}
+    for _ in range(TOLD_ANEW_TICKS):
+        said = a.tell(at(5)) or said
+    assert a.ways.beyond(d.contact.id, ClusterId("c")) == replaced(SLOW, is_old=True)
+    assert said[at(5).id] == {"c": replaced(SLOW, is_old=True)}
+    while not (told := d.tell()):
+        pass
+    a.hear(d, told)
     assert a.ways.beyond(d.contact.id, ClusterId("c")) == SLOW
 
 

@@ -171,6 +171,7 @@ def test_the_examples_work(session: ConsoleSession, peer: Served) -> None:
         ("advertise 5 quotes/*", "topic LIKE 'quotes/%'"),
         ("unsubscribe", "held (none)"),
         ("unsubscribe 7", "held (none)"),
+        ("unsubscribe " + "7" * 5_000, "held (none)"),
         ("watch", "watch on, or watch off"),
     ],
 )

@@ -139,6 +139,13 @@ def test_whole_numbers_of_64_bits() -> None:
             parse_filter(f"a = {'9' * 5_001 if number == 10**5_000 else number}")
 
 
+def test_zeros_before_a_number_do_not_make_it_another() -> None:
+    """However many: Python itself refuses to read so many digits."""
+    for sign, normal_form in (("", "a = 7"), ("+", "a = 7"), ("-", "a = -7")):
+        assert print_filter(parse_filter(f"a = {sign}{'0' * 5000}7")) == normal_form
+    assert print_filter(parse_filter("a = " + "0" * 5000)) == "a = 0"
+
+
 def test_dates_at_the_ends_of_the_calendar() -> None:
     """The first and the last date, in zones that carry them beyond, are read and printed."""
     for text in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999-23:59"):

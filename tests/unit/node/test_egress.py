@@ -5,23 +5,27 @@ from __future__ import annotations
 from itertools import pairwise
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from p2psub.config import EgressConfig
+from p2psub.model.bids import BidSum
 from p2psub.model.digests import digest_of_matches
 from p2psub.model.effects import Connect, LinkDrained, LinkUp, Transmit
+from p2psub.model.ids import ClusterId
 from p2psub.model.instants import Micros
 from p2psub.model.messages import Lane, Message
 from p2psub.model.messages.cube import ChangeBatch, DirectoryRequest
 from p2psub.model.messages.liveness import Ping
-from p2psub.model.messages.pubsub import Deliver, OwedParcel, Predecessor, Publish, StoreCopy, Want
+from p2psub.model.messages.pubsub import Deliver, OwedParcel, Predecessor, Publish, Route, StoreCopy, Want
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
 from p2psub.model.stakes import LinkEstimate
 from p2psub.model.transmission import Transmission
-from p2psub.model.ways import NO_WAY
+from p2psub.model.ways import NO_WAY, Way
 from p2psub.node.egress import Egress
+from p2psub.node.egress_link import SHOWN_US
 from tests.unit.bench import (
     CLUSTER,
     TICK_US,
@@ -50,10 +54,10 @@ def content(sequence: int, size: int = 0) -> Publish:
 class Link:
     """One node and its link to a peer."""
 
-    def __init__(self, queued_max: int = 100, bulk_share: float = 0.1) -> None:
+    def __init__(self, queued_max: int = 100, bulk_share: float = 0.1, beyond: Way = NO_WAY) -> None:
         self.step = step_at(1)
         config = EgressConfig(queued_messages_max=queued_max, bulk_share=bulk_share)
-        self.core = Egress(self.step, config, TICK_US)
+        self.core = Egress(self.step, config, TICK_US, lambda _hop, _cluster: beyond)
         self.sent = self.arrived = 0
         self.full_since: Micros | None = None
 
@@ -415,7 +419,7 @@ def test_patience_knows_how_long_a_slow_link_needs() -> None:
     pass_ticks(link, 4)
     link.drained()
     (second,) = followed(link, content(2, 10_000))
-    assert link.transmitted() == [content(2, 10_000)]
+    assert link.transmitted() == [FIRST, content(2, 10_000)]
     link.drained()
     assert 3 <= second.late_ticks <= 4
     assert not second.is_due(link.step.tick + second.late_ticks + 3, 4)
@@ -498,19 +502,36 @@ def test_heavy_content_never_shows_first_how_long_a_link_takes() -> None:
     link.up()
     large = [content(sequence, size=5_000) for sequence in range(1, 6)]
     assert link.send(large[0]) == [FIRST, large[0]]
-    link.step.now = Micros(15_000_000)
+    link.step.now = Micros(SHOWN_US - 1)
     assert link.send(large[1]) == [large[1]]
-    link.step.now = Micros(25_000_000)
-    link.send(large[2])
-    assert [effect.messages for effect in effects_of(link.step, Transmit)] == []
-    link.step.now = Micros(40_000_000)
+    link.step.now = Micros(SHOWN_US)
+    assert link.send(large[2]) == [FIRST, large[2]]
+    link.step.now = Micros(10 * SHOWN_US)
     link.send(CONTROL)
-    link.step.now = Micros(55_000_000)
+    link.step.now = Micros(11 * SHOWN_US - 1)
     assert link.send(large[3]) == [large[3]]
-    link.step.now = Micros(61_000_000)
+    link.step.now = Micros(11 * SHOWN_US)
     link.step.send(PEER, large[4])
     link.core.flush()
     assert [effect.messages for effect in effects_of(link.step, Transmit)] == [[FIRST], [large[4]]]
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_nothing_is_given_up_by_an_old_figure_of_a_way(is_old: bool) -> None:
+    """However busy our own link is: else a way that was bad once stays bad for as long as it is remembered."""
+    link = Link(beyond=Way(5_000_000, is_old=is_old))
+    link.up(window=1_000)
+    subscription = subscription_of(on_topic("x")).id
+    dropped = 0
+    for number in range(1, 41):
+        wants = (Want(subscription, b"", number, 0, 4_000_000),)
+        bids = ((ClusterId("far"), wants, (BidSum(4_000_000, 1_000_000, 0, 1),)),)
+        link.send(Route(number, parcel_of(event_of("x", number, body=bytes(900))), Micros(0), bids))
+        if number % 2 == 0:
+            link.step.now = Micros(link.step.now + 50_000)
+            link.drained()
+        dropped += sum(record.count or 0 for record in records_of(link.step, Kind.DROP))
+    assert (dropped == 0) == is_old
 
 
 def test_with_a_long_queue_estimates_are_told_seldom() -> None:

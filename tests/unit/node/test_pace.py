@@ -59,6 +59,18 @@ def test_a_short_look_makes_a_link_neither_known_nor_wide() -> None:
     assert line.pace.window == FIRST_WINDOW
 
 
+def test_a_link_that_was_not_full_of_late_is_an_old_way() -> None:
+    """It counts for those who choose by it, but nothing is given up by it; until it was full again."""
+    line = Line()
+    line.slow(10_000)
+    assert not line.pace.way(line.now).is_old
+    line.now = Micros(line.now + 11 * SECOND_US)
+    assert line.pace.way(line.now).is_old
+    assert line.pace.way(line.now).mean_us_per_kb > 0
+    line.slow(10_000)
+    assert not line.pace.way(line.now).is_old
+
+
 def test_a_fast_link_is_as_wide_as_any_after_a_few_looks() -> None:
     """Each doubles the window, as half of it arrived."""
     line, windows = Line(), []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 
 import pytest
+from msgspec.structs import replace
 
 from p2psub.model.instants import Micros
 from p2psub.model.reasons import Reason
-from p2psub.model.stakes import Stake
+from p2psub.model.stakes import LinkEstimate, Stake
 from p2psub.queueing.expiry import expires_at
 from p2psub.queueing.link_queue import LinkQueue
 from p2psub.queueing.prospects import prospects_of, success
@@ -64,6 +65,22 @@ def test_a_way_that_is_said_to_take_for_ever_is_hopeless_at_once(monkeypatch: py
         queue.push(message("x", endless, size_kb=1_000.0), BEGIN)
         assert [unsent.reason for unsent in queue.expire(BEGIN)] == [Reason.HOPELESS]
     assert len(looks) < 100
+
+
+def test_an_old_way_makes_nothing_hopeless_but_what_our_own_link_cannot_carry() -> None:
+    """Only what is sent over it can show that its figures were wrong. In the order of the queue they count."""
+    queue: LinkQueue[str] = LinkQueue("mtep", LINE)
+    slow = Stake(after(20.0), 1, 0, 1e9, 0.0, 0)
+    queue.push(message("new", slow), BEGIN)
+    queue.push(message("old", replace(slow, is_way_old=True)), BEGIN)
+    queue.push(message("near", stake(20.0)), BEGIN)
+    for link in (LINE, LinkEstimate(50_000.0, 20_000.0)):
+        unsent = [one.waiting.item for one in queue.expire(BEGIN)]
+        assert unsent == (["new"] if link is LINE else [])
+        queue.estimate(link)
+    assert queue.pop(BEGIN).item == "near"
+    assert queue.expire(after(18.5)) == []
+    assert [one.reason for one in queue.expire(after(19.5))] == [Reason.HOPELESS]
 
 
 def test_the_tickets_of_what_left_do_not_pile_up() -> None:
