@@ -85,15 +85,15 @@ class CubeConfig:
     batch_changes_max: Count = 256
     """Changes in one message."""
     custody_ticks: Ticks = 3
-    """A cast without custody after this time is sent again, through another contact if there is one."""
+    """Whoever was sent a cast, and said nothing for this time, is asked whether it has it."""
     cast_ticks_max: Ticks = 60
-    """An open cast of a change is forgotten after this time; anti-entropy takes over."""
+    """An open cast of a change is forgotten this long after it last waited for a link; anti-entropy takes over."""
     remember_ticks: Ticks = 240
     """Answers are remembered this long for repeated casts."""
     accepted_after_ticks: Ticks = 12
     """A subscription without every answer by then is told `accepted`."""
     recast_after_ticks: Ticks = 24
-    """A change not yet stable is cast again this often."""
+    """A change not yet stable is cast again no sooner than this, once its cast is over."""
     lost_after_ticks: Ticks = 120
     """A cluster whose super-node was not replaced by then is given up by its neighbours."""
     paths: Literal["neighbour", "load"] = "load"

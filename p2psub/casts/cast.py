@@ -20,10 +20,11 @@ from p2psub.casts.payload import Local, Payload
 from p2psub.config import CubeConfig
 from p2psub.model.graycode import WHOLE, Prefix
 from p2psub.model.ids import CastId, Contact, NodeId
-from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, Custody, Summary
+from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, Custody, CustodyRequest, Summary
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.model.transmission import Transmission
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
@@ -44,6 +45,7 @@ class _OpenCast:
         "parents",
         "payload",
         "subcube",
+        "waits_until_tick",
     )
 
     def __init__(self, id_: CastId, subcube: Prefix, payload: Payload, hops: int, step: Step) -> None:
@@ -53,6 +55,8 @@ class _OpenCast:
         self.hops = hops
         self.opened_tick = step.tick
         self.opened_us = step.now
+        self.waits_until_tick = step.tick
+        """Until then a request of it waited for its link: only from then on is it slow."""
         self.parents: dict[NodeId, Contact] = {}
         self.is_in_custody = False
         """Whether its parents know that we have it."""
@@ -96,6 +100,8 @@ class Casts:
         self._waiting_locally: dict[CastId, list[_OpenCast]] = {}
         self._answered: dict[_Name, tuple[int, Summary]] = {}
         self._seen: dict[_Name, int] = {}
+        self._said: dict[tuple[_Name, NodeId], Transmission] = {}
+        """The last words to those who asked; forgotten once they have left."""
 
     # Starting and answering
 
@@ -123,6 +129,10 @@ class Casts:
         open_cast = self._open.get((cast, WHOLE))
         return None if open_cast is None else self._summary(open_cast)
 
+    def is_open(self, cast: CastId) -> bool:
+        """Whether a cast that we started goes on."""
+        return (cast, WHOLE) in self._open
+
     def abandon(self) -> None:
         """The term ends: super-nodes that wait for us must ask our successor."""
         for cast in self._open.values():
@@ -136,20 +146,47 @@ class Casts:
         if own is None or not spread.is_mine(own, asked.subcube):
             self._step.send(peer, CastRefused(asked.id, asked.subcube, self._directory.entries()))
             return
-        is_new = self._seen.pop(name, None) is None and name not in self._open
+        is_new = name not in self._seen and name not in self._open
         kind, reason = (Kind.RECEIVE, None) if is_new else (Kind.DUPLICATE, Reason.CAST_REPEATED)
         self._step.record(kind, cast=asked.id, peer=peer.id, prefix=asked.subcube, hops=asked.hops, reason=reason)
-        self._seen[name] = self._step.tick
-        if name in self._answered:
-            self._step.send(peer, Answer(asked.id, asked.subcube, self._answered[name][1]))
-        elif name in self._open:
-            self._open[name].parents[peer.id] = peer
-            self._step.send(peer, Custody(*name))
+        self._note_seen(name)
+        if self._is_here(peer, name):
+            self._say_again(peer, name)
         elif is_new or asked.payload.wants_answer:
             # An old request that we could not complete then is tried again.
             cast = _OpenCast(asked.id, asked.subcube, asked.payload, asked.hops, self._step)
             cast.parents[peer.id] = peer
             self._launch(cast, own)
+
+    def _note_seen(self, name: _Name) -> None:
+        """The last that was seen is the last."""
+        self._seen.pop(name, None)
+        self._seen[name] = self._step.tick
+
+    def on_custody_request(self, peer: Contact, asked: CustodyRequest) -> None:
+        """A parent has not heard of its half: say how it is with it, or that it is not here."""
+        name = (asked.id, asked.subcube)
+        if self._is_here(peer, name):
+            self._say_again(peer, name)
+        else:
+            self._step.send(peer, CastRefused(asked.id, asked.subcube, ()))
+
+    def _is_here(self, peer: Contact, name: _Name) -> bool:
+        """Whether a parent will have, or has had, an answer of ours."""
+        cast = self._open.get(name)
+        if cast is not None:
+            cast.parents[peer.id] = peer
+        return cast is not None or name in self._answered
+
+    def _say_again(self, peer: Contact, name: _Name) -> None:
+        """Unless it was said already, and only waits for its link."""
+        before = self._said.get((name, peer.id))
+        if before is None or not before.is_waiting:
+            answered = self._answered.get(name)
+            self._say(peer, name, Custody(*name) if answered is None else Answer(*name, answered[1]))
+
+    def _say(self, peer: Contact, name: _Name, word: Custody | Answer) -> None:
+        self._said[name, peer.id] = self._step.send_followed(peer, word)
 
     # Walking down
 
@@ -183,18 +220,16 @@ class Casts:
             self._send_half(cast.id, half, slot)
 
     def _send_half(self, cast: CastId, half: Prefix, slot: Half) -> None:
-        # Custody that lapsed: the custodian may know the answer that we did not get.
-        is_silent = slot.in_custody and slot.holder is not None and not self._liveness.is_dead(slot.holder.id)
         if slot.tries:
             slot.payload = slot.payload.repeated()
         waited_us = self._step.now - slot.since_us
         payload = slot.payload.aged(waited_us) if waited_us else slot.payload
         request = payload.request(cast, half, slot.hops)
-        before, receiver = slot.transmission, slot.holder
-        if not is_silent:
-            receiver = self._entrances.receiver(half, slot.payload.stops, request, slot.tries, slot.first)
+        before = slot.transmission
+        receiver = self._entrances.receiver(half, slot.payload.stops, request, slot.tries, slot.first)
         is_there = before is not None and before.is_waiting and receiver == slot.holder
         slot.holder, slot.sent_tick, slot.in_custody = receiver, self._step.tick, False
+        slot.is_asked_after = False
         slot.first = slot.first or receiver
         slot.tries += 1
         if receiver is None or is_there:
@@ -207,12 +242,18 @@ class Casts:
             self._step.send(receiver, request)
             slot.summary = slot.payload.merge(())
 
+    def _ask_after(self, cast: CastId, half: Prefix, slot: Half) -> None:
+        """Its holder may have it, and what that says be held up: only one that has not is passed by."""
+        assert slot.holder is not None, "only a holder can have it"
+        slot.is_asked_after, slot.in_custody = True, False
+        slot.transmission = self._step.send_followed(slot.holder, CustodyRequest(cast, half))
+
     # Walking up
 
     def on_custody(self, peer: Contact, custody: Custody) -> None:
         slot = self._slot(custody.id, custody.subcube)
         if slot is not None and slot.holder is not None and slot.holder.id == peer.id:
-            slot.in_custody = True
+            slot.in_custody, slot.is_asked_after = True, False
             if slot.transmission is not None:
                 slot.transmission.confirm(self._step.tick)
 
@@ -227,11 +268,11 @@ class Casts:
         for cast in tuple(self._with_half[answer.id, answer.subcube]):
             self._note_answer(cast, answer.summary)
 
-    def on_cast_refused(self, _: Contact, refused: CastRefused) -> None:
-        """Another super-node owns that half now: learn which, and let the next tick try again."""
+    def on_cast_refused(self, peer: Contact, refused: CastRefused) -> None:
+        """Whoever holds a half does not have it: learn who owns it now, and let the next tick try again."""
         self._directory.merge(refused.entries)
         slot = self._slot(refused.id, refused.subcube)
-        if slot is not None:
+        if slot is not None and slot.holder is not None and slot.holder.id == peer.id:
             slot.in_custody = False
             if slot.transmission is not None:
                 slot.transmission.lose(self._step.tick)
@@ -265,11 +306,14 @@ class Casts:
         if cast.local is None:
             others = [other for other in self._waiting_locally.pop(cast.id, ()) if other is not cast]
             self._waiting_locally.update({cast.id: others} if others else {})
+        if cast.parents:
+            # However long it was open: what comes again of it is a repetition.
+            self._note_seen((cast.id, cast.subcube))
         summary = self._summary(cast)
         if is_whole and cast.payload.wants_answer:
             self._answered[cast.id, cast.subcube] = (self._step.tick, summary)
             for parent in cast.parents.values():
-                self._step.send(parent, Answer(cast.id, cast.subcube, summary))
+                self._say(parent, (cast.id, cast.subcube), Answer(cast.id, cast.subcube, summary))
         if cast.done is not None:
             cast.done(summary, is_whole)
 
@@ -280,10 +324,14 @@ class Casts:
     # Time
 
     def tick(self) -> None:
-        """Send again a half without custodian, or whose custodian is silent; never because an answer is slow."""
+        """See to halves without custodian, or whose custodian is silent; never because an answer is slow."""
+        self._said = {name: word for name, word in self._said.items() if word.is_waiting}
         for cast in list(self._open.values()):
             open_ticks = self._step.tick - cast.opened_tick
-            if not self._local.has_time(cast.payload, open_ticks, self._step.now - cast.opened_us):
+            if any(half.is_waiting for half in cast.halves.values()):
+                cast.waits_until_tick = self._step.tick
+            slow_ticks = self._step.tick - cast.waits_until_tick
+            if not self._local.has_time(cast.payload, slow_ticks, self._step.now - cast.opened_us):
                 self._close(cast, is_whole=False)
                 continue
             if not cast.is_in_custody or is_doubled(open_ticks, _RENEW_TICKS):
@@ -298,12 +346,15 @@ class Casts:
 
     def _look_after(self, cast: _OpenCast, half: Prefix, slot: Half) -> None:
         tick = self._step.tick
-        if not self._local.has_time(slot.payload, tick - cast.opened_tick, self._step.now - slot.since_us):
+        if not self._local.has_time(slot.payload, tick - cast.waits_until_tick, self._step.now - slot.since_us):
             # Nobody answers for it any more, though other halves have time: its subscriptions are not named.
             slot.summary = slot.payload.merge(())
             return
         if slot.is_stuck(tick, self._config.custody_ticks, self._liveness):
-            self._send_half(cast.id, half, slot)
+            if slot.may_be_there(self._liveness):
+                self._ask_after(cast.id, half, slot)
+            else:
+                self._send_half(cast.id, half, slot)
         if slot.holder is not None:
             self.custodians.expect(slot.holder)
 
@@ -319,7 +370,7 @@ class Casts:
         cast.is_in_custody = True
         if cast.payload.wants_answer:
             for parent in cast.parents.values():
-                self._step.send(parent, Custody(cast.id, cast.subcube))
+                self._say_again(parent, (cast.id, cast.subcube))
 
 
 def is_doubled(ticks: int, first: int) -> bool:

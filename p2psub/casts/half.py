@@ -24,6 +24,7 @@ class Half:
         "holder",
         "hops",
         "in_custody",
+        "is_asked_after",
         "payload",
         "sent_tick",
         "since_us",
@@ -44,11 +45,18 @@ class Half:
         """What became of the last request, if there was one to ask."""
         self.tries = 0
         self.in_custody = False
+        self.is_asked_after = False
+        """Whether its holder was asked if it has the half, and has not said so since."""
         self.summary: Summary | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether what its holder was sent last has not left yet, and its answer is still awaited."""
+        return self.summary is None and self.transmission is not None and self.transmission.is_waiting
 
     def is_stuck(self, tick: int, custody_ticks: int, liveness: Liveness) -> bool:
         """Whether it has no custodian, or one that is silent; never because an answer is slow."""
-        patience = custody_ticks * min(self.tries, BACKOFF_MAX)
+        patience = custody_ticks * min(self.tries + self.is_asked_after, BACKOFF_MAX)
         if self.holder is None or self.transmission is None:
             return tick - self.sent_tick >= patience
         is_dead = liveness.is_dead(self.holder.id)
@@ -57,3 +65,9 @@ class Half:
         if is_dead and self.transmission.is_waiting:
             return tick - self.sent_tick >= patience
         return self.transmission.is_due(tick, patience, self.tries)
+
+    def may_be_there(self, liveness: Liveness) -> bool:
+        """Whether a silent holder may have it: it was not asked yet, and only what it says may be held up."""
+        if self.holder is None or self.transmission is None or self.is_asked_after:
+            return False
+        return not self.transmission.is_lost and not liveness.is_dead(self.holder.id)

@@ -123,6 +123,7 @@ class NodeCore:
             cube.Filled: cores.cube.on_filled,
             casts.ChangeCast: self._in_term(lambda term: term.casts.on_cast, leadership.refuse_cast),
             casts.EventCast: self._in_term(lambda term: term.casts.on_cast, leadership.refuse_cast),
+            casts.CustodyRequest: self._in_term(lambda term: term.casts.on_custody_request, leadership.refuse_cast),
             casts.Custody: self._in_term(lambda term: term.casts.on_custody),
             casts.Answer: self._in_term(lambda term: term.casts.on_answer, leadership.note_late_answer),
             casts.CastRefused: self._in_term(lambda term: term.casts.on_cast_refused),
@@ -257,6 +258,7 @@ class NodeCore:
             cores.egress.link_lost(input_.peer)
             self._link_clocks.link_lost(input_.peer)
             cores.ways.link_lost(input_.peer)
+            cores.antientropy.link_lost(input_.peer)
             cores.denials.link_lost(input_.peer)
         elif not isinstance(input_, Received):
             self._command(input_)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from p2psub.model.changes import LogId
 from p2psub.model.ids import ClusterId, Contact, Epoch
 from p2psub.model.instants import Micros
-from p2psub.model.messages.casts import Answer, CastRefused, CastRequest
+from p2psub.model.messages.casts import Answer, CastRefused, CastRequest, CustodyRequest
 from p2psub.model.messages.cluster import Heartbeat, HeartbeatAck, IndexStored, NotSuperNode
 from p2psub.model.messages.cube import CubeHeartbeat, SplitGrant
 from p2psub.model.places import Table
@@ -266,7 +266,7 @@ class Leadership:
             self._office.term.completeness.on_cube_heartbeat(peer, heartbeat)
             self._cores.antientropy.on_cube_heartbeat(peer, heartbeat)
 
-    def refuse_cast(self, peer: Contact, asked: CastRequest) -> None:
+    def refuse_cast(self, peer: Contact, asked: CastRequest | CustodyRequest) -> None:
         """We are not a super-node: name those that are."""
         self._step.send(peer, CastRefused(asked.id, asked.subcube, self._cores.directory.entries()))
 

@@ -128,9 +128,15 @@ class Verdicts:
         """Tell every cluster of what outlives us; again, later, if not all of them answered."""
         stable = VerdictStatus.STABLE
         for own in [own for own in self._own.values() if own.status is not stable]:
-            is_due = own.cast is None or self._step.tick - own.cast_tick >= self._config.recast_after_ticks
-            if is_due and self._log.is_replicated(own.change.number):
+            if self._is_cast_due(own) and self._log.is_replicated(own.change.number):
                 self._cast(own)
+
+    def _is_cast_due(self, own: _Own) -> bool:
+        """Not while a cast of it is open: that hands halves on again itself, and what waits for a link is in it."""
+        if own.cast is None:
+            return True
+        is_late = self._step.tick - own.cast_tick >= self._config.recast_after_ticks
+        return is_late and not self._casts.is_open(own.cast)
 
     def _cast(self, own: _Own) -> None:
         if own.turned_down is not None and own.cast is None:

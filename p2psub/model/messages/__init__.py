@@ -38,6 +38,7 @@ AnyMessage = (
     | cube.Filled
     | casts.ChangeCast
     | casts.EventCast
+    | casts.CustodyRequest
     | casts.Custody
     | casts.Answer
     | casts.CastRefused

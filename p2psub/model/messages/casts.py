@@ -205,6 +205,13 @@ class EventCast(Message, frozen=True):
 CastRequest = ChangeCast | EventCast
 
 
+class CustodyRequest(Message, frozen=True):
+    """Whether its receiver has a subcube that it was asked to cover."""
+
+    id: CastId
+    subcube: Prefix
+
+
 class Custody(Message, frozen=True):
     """Received, and responsible from here on."""
 
@@ -221,7 +228,7 @@ class Answer(Message, frozen=True):
 
 
 class CastRefused(Message, frozen=True):
-    """The subcube is not the receiver's; the entries name its owner."""
+    """The receiver does not have it. If the subcube is not its own the entries name the owner."""
 
     id: CastId
     subcube: Prefix

@@ -14,6 +14,7 @@ from p2psub.model.messages.casts import (
     CastRefused,
     ChangeCast,
     Custody,
+    CustodyRequest,
     EventCast,
     EventPayload,
     EventSummary,
@@ -216,7 +217,7 @@ def test_refusal_teaches_the_sender_who_owns_the_half() -> None:
 
 
 def test_half_without_custody_is_tried_through_another_contact() -> None:
-    """The first receiver may be gone: after the patience, somebody else in that half."""
+    """The first receiver may be gone: if it does not say either whether it has it, somebody else in that half."""
     bench = Bench("00")
     cast = bench.start()
     sent(bench.step)
@@ -224,6 +225,8 @@ def test_half_without_custody_is_tried_through_another_contact() -> None:
     tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks - 1)
     assert sent(bench.step) == []
     tick(bench.step, bench.casts.tick)
+    assert sent(bench.step) == [(leader_of("10"), CustodyRequest(cast, Prefix("1")))]
+    tick(bench.step, bench.casts.tick, 2 * CONFIG.cube.custody_ticks)
     assert sent(bench.step) == [handed_on(cast, "11", "1")]
 
 
@@ -250,7 +253,7 @@ def test_custody_counts_from_the_holder_alone() -> None:
     sent(bench.step)
     bench.casts.on_custody(leader_of("11"), Custody(cast, Prefix("1")))
     tick(bench.step, bench.casts.tick, CONFIG.cube.custody_ticks)
-    assert [message.subcube for _, message in sent(bench.step) if isinstance(message, ChangeCast)] == ["1", "01"]
+    assert [message.subcube for _, message in sent(bench.step) if isinstance(message, CustodyRequest)] == ["1", "01"]
 
 
 def test_cast_that_stays_open_ends_incomplete() -> None:

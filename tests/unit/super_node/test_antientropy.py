@@ -12,7 +12,19 @@ from p2psub.model.messages.cube import ChangeBatch, CubeHeartbeat, VectorOffer
 from p2psub.node.cores import Cores
 from p2psub.node.leadership import Leadership
 from p2psub.node.life_cycle import LifeCycle
-from tests.unit.bench import CLUSTER, at, change_of, cores_at, epoch, on_topic, sent, subscription_of
+from tests.unit.bench import (
+    CLUSTER,
+    at,
+    change_of,
+    cores_at,
+    epoch,
+    hold_up,
+    on_topic,
+    sent,
+    sent_of,
+    subscription_of,
+    tick,
+)
 
 SMALL = NodeConfig(cube=CubeConfig(batch_changes_max=3))
 
@@ -141,6 +153,7 @@ def test_a_deposed_super_node_offers_until_its_successor_has_everything() -> Non
     deposed.antientropy.bequeath(successor.step.me)
     for _ in range(3):
         assert sent(deposed.step), "the successor is out of sight: all of it is lost"
+        deposed.step.tick += 16
         deposed.antientropy.beat(successor.step.me)
     talk(deposed, successor)
     assert successor.changes.as_vector() == deposed.changes.as_vector()
@@ -158,3 +171,52 @@ def test_who_rules_again_has_nobody_to_leave_its_changes_to() -> None:
     sent(deposed.step)
     deposed.antientropy.beat(successor.step.me)
     assert not sent(deposed.step)
+
+
+def test_an_offer_that_waits_for_its_link_is_not_made_again() -> None:
+    """And one that has left ever more seldom, until a batch answers it: that may have to wait behind much."""
+    one, other = holder(10), holder(20, *numbered(1, 2))
+    one.antientropy.on_cube_heartbeat(at(20), report(other))
+    (waiting,) = hold_up(one.step)
+    sent(one.step)
+    tick(one.step, lambda: one.antientropy.on_cube_heartbeat(at(20), report(other)), 20)
+    assert sent(one.step) == []
+    waiting.leave(one.step.tick, 0)
+    offered: list[int] = []
+    for count in range(1, 65):
+        tick(one.step, lambda: one.antientropy.on_cube_heartbeat(at(20), report(other)))
+        offered += [count for _ in sent(one.step)]
+    assert offered == [1, 3, 7, 15, 31, 47, 63]
+    one.antientropy.on_change_batch(at(20), ChangeBatch((), (), False))
+    one.antientropy.on_cube_heartbeat(at(20), report(other))
+    assert len(sent(one.step)) == 1
+
+
+def test_a_batch_that_has_not_come_yet_is_not_given_again() -> None:
+    """Not while it waits for its link, nor at once when it left; the next is, as soon as its receiver has this one."""
+    giver, taker = holder(10, *numbered(1, 7)), holder(20)
+    shown = VectorOffer(taker.changes.as_vector())
+    giver.antientropy.on_vector_offer(at(20), shown)
+    (waiting,) = hold_up(giver.step)
+    ((_, batch),) = sent_of(giver.step, ChangeBatch)
+    tick(giver.step, lambda: giver.antientropy.on_vector_offer(at(20), shown), 20)
+    assert sent(giver.step) == []
+    waiting.leave(giver.step.tick, 3)
+    tick(giver.step, lambda: giver.antientropy.on_vector_offer(at(20), shown), 4)
+    assert sent(giver.step) == []
+    tick(giver.step, lambda: giver.antientropy.on_vector_offer(at(20), shown))
+    assert [again.changes for _, again in sent_of(giver.step, ChangeBatch)] == [batch.changes]
+    for change in batch.changes:
+        taker.changes.add(change)
+    giver.antientropy.on_vector_offer(at(20), VectorOffer(taker.changes.as_vector()))
+    assert [change.number.n for _, more in sent_of(giver.step, ChangeBatch) for change in more.changes] == [4, 5, 6]
+
+
+def test_what_is_lost_with_its_link_is_offered_and_given_at_once() -> None:
+    """Whoever is there again knows nothing of it."""
+    one, other = holder(10, *numbered(1, 2)), holder(20, *numbered(2, 2))
+    for _ in range(2):
+        one.antientropy.on_cube_heartbeat(at(20), report(other))
+        one.antientropy.on_vector_offer(at(20), VectorOffer(other.changes.as_vector()))
+        assert [type(message) for _, message in sent(one.step)] == [VectorOffer, ChangeBatch]
+        one.antientropy.link_lost(at(20).id)

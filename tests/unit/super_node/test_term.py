@@ -324,6 +324,21 @@ def test_late_answer_is_told_as_accepted_then_stable() -> None:
     assert leader.verdicts_sent() == [STABLE]
 
 
+def test_a_change_is_not_cast_again_while_a_cast_of_it_is_open() -> None:
+    """That hands its halves on again itself; another would send once more what waits for slow links."""
+    leader = Leader(32, 64)
+    leader.subscribe(64, RECORD)
+    leader.settle()
+    for place in (32, 64):
+        leader.hold_changes(place)
+    own = leader.term.verdicts._own[RECORD.id]
+    first = own.cast
+    leader.tick(CONFIG.cube.cast_ticks_max)
+    assert own.cast == first
+    leader.tick(2)
+    assert own.cast != first
+
+
 class Answers(Casts):
     """Casts that note what our cluster answers to those of others."""
 
