@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from p2psub.api.errors import BadContent
-from p2psub.api.spelling import spelled
+from p2psub.api.errors import BadContent, spelled
 from p2psub.model.bids import DEADLINE_US_MAX, PRICE_MAX, PRICE_ONE, TIMEOUT_US_MAX, Bid
 from p2psub.model.instants import SECOND_US
 

@@ -8,6 +8,9 @@ from typing import Final
 from p2psub.errors import P2psubError
 from p2psub.model.reasons import Reason
 
+_TEXT_MAX: Final = 40
+_BITS_MAX: Final = 64
+
 
 class Refusal(P2psubError):
     """Something was asked for that is not done."""
@@ -96,3 +99,14 @@ def why_not_taken(topic: str, reason: Reason) -> Refusal:
     """What the publisher of a refused event is told."""
     error = NotAuthorized if reason is Reason.NOT_AUTHORIZED else NotTaken
     return error(f"{topic}: {reason}", ADVICE.get(reason, _PUBLISH_AGAIN))
+
+
+def spelled(given: object) -> str:
+    """What was handed in, as a complaint says it: short, for Python refuses to write down thousands of digits."""
+    if isinstance(given, str):
+        return repr(given[:_TEXT_MAX])
+    if isinstance(given, int) and given.bit_length() > _BITS_MAX:
+        return "a number beyond 64 bits"
+    if isinstance(given, int | float):
+        return str(given)
+    return f"a value of type {type(given).__name__}"

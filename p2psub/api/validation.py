@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from p2psub.api.bids import check_timeout_us
-from p2psub.api.errors import BadContent, TooLarge
-from p2psub.api.spelling import spelled
+from p2psub.api.errors import BadContent, TooLarge, spelled
 from p2psub.matching.limits import excess_of
 from p2psub.model.content import (
     EVENT_BYTES_MAX,

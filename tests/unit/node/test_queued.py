@@ -30,9 +30,9 @@ def sums(count: int, first_s: int = 10) -> tuple[BidSum, ...]:
     return tuple([BidSum((first_s + number) * SECOND_US, 3, 2, 1) for number in range(count)])
 
 
-def due_us(limit_s: int) -> int:
+def due_us(limit_s: int) -> Micros:
     """The first instant at which it is late."""
-    return SINCE_US - AGE_US + limit_s * SECOND_US + 1
+    return Micros(SINCE_US - AGE_US + limit_s * SECOND_US + 1)
 
 
 def test_each_sum_is_a_stake_with_the_way_to_its_cluster() -> None:
