@@ -126,17 +126,18 @@ def gate_of(
 
 def advertisement_of(publisher: int, number: int) -> SubscriptionId:
     """The name of a publisher's turn."""
-    return SubscriptionId(_node_of(publisher), INCARNATION, number)
+    return SubscriptionId(_publisher(publisher), INCARNATION, number)
 
 
 def subscription_of(subscriber: int, number: int) -> SubscriptionId:
     """The name of a subscriber's wish."""
-    return SubscriptionId(_node_of(PUBLISHERS + subscriber), INCARNATION, number)
+    return SubscriptionId(_subscriber(subscriber), INCARNATION, number)
 
 
 def homes_of(workload: AdmissionWorkload) -> dict[NodeId, int]:
     """The brokers of all publishers and subscribers."""
-    return {_node_of(number): home for number, home in enumerate((*workload.publishers, *workload.subscribers))}
+    publishers = {_publisher(number): home for number, home in enumerate(workload.publishers)}
+    return publishers | {_subscriber(number): home for number, home in enumerate(workload.subscribers)}
 
 
 def _reservations(
@@ -146,6 +147,14 @@ def _reservations(
         return SpreadReservations(ledger, cache(lambda subscriber: net.spread(homes[subscriber])))
     way = cache(lambda publisher, subscriber: net.way(homes[publisher], homes[subscriber]))
     return StreamReservations(ledger, way, is_shared=demand is DemandChoice.SHARED)
+
+
+def _publisher(number: int) -> NodeId:
+    return _node_of(number)
+
+
+def _subscriber(number: int) -> NodeId:
+    return _node_of(PUBLISHERS + number)
 
 
 def _node_of(number: int) -> NodeId:
