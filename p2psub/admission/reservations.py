@@ -52,7 +52,7 @@ class Reservations(Protocol[R]):
 
 
 @dataclass(slots=True)
-class Standing:
+class StandingFilter:
     """A subscription that stands."""
 
     scope: Scope
@@ -74,7 +74,7 @@ class StreamReservations(Generic[R]):
         """From publisher to subscriber, both ends included; from a publisher to itself: what each event takes."""
         self._is_shared = is_shared
         self._advertised = AdvertisementGraph()
-        self._standing: dict[SubscriptionId, Standing] = {}
+        self._standing: dict[SubscriptionId, StandingFilter] = {}
         self._by_topic: TopicIndex[SubscriptionId] = TopicIndex()
         self._charges: dict[SubscriptionId, dict[SubscriptionId, Charge[R]]] = {}
         """By advertisement those of all subscriptions that may meet it, and its own."""
@@ -87,7 +87,7 @@ class StreamReservations(Generic[R]):
 
     def subscribe(self, subscription: SubscriptionId, wanted: Filter) -> None:
         self.unsubscribe(subscription)
-        standing = self._standing[subscription] = Standing(scope_of(wanted), pinned_topics(wanted))
+        standing = self._standing[subscription] = StandingFilter(scope_of(wanted), pinned_topics(wanted))
         self._by_topic.enter(subscription, standing.topics)
         for advertisement, charge in self._met_by(subscription, standing.scope, standing.topics).items():
             self._enter(advertisement, subscription, charge)

@@ -107,14 +107,14 @@ def _reading(
     from sims.experiments.admission.brokers import Topology  # noqa: PLC0415
     from sims.experiments.admission.gate import ShareOf  # noqa: PLC0415
     from sims.experiments.admission.trial import AdmissionReading  # noqa: PLC0415
-    from sims.experiments.admission.workload import NAMES, Advertisements, Says  # noqa: PLC0415
+    from sims.experiments.admission.workload import NAMES, AdvertisementLife, Says  # noqa: PLC0415
 
     (share,) = read_figures("selectivity", str(selectivity), SELECTIVITY_MIN, 1 / NAMES)
     return AdmissionReading(
         topology=one_of(Topology, "topology", topology),
         selectivity=share,
         says=one_of(Says, "says", says),
-        advertisements=one_of(Advertisements, "advertisements", advertisements),
+        advertisements=one_of(AdvertisementLife, "advertisements", advertisements),
         is_voting_on_advertisements=is_voting,
         share_of=one_of(ShareOf, "share_of", share_of),
     )

@@ -24,11 +24,11 @@ from sims.experiments.admission.trial import (
     perform,
     scene_of,
 )
-from sims.experiments.admission.workload import Advertisements
+from sims.experiments.admission.workload import AdvertisementLife
 
 SEED = 3
 READING = AdmissionReading()
-FIXED = AdmissionReading(advertisements=Advertisements.FIXED)
+FIXED = AdmissionReading(advertisements=AdvertisementLife.FIXED)
 
 
 def scene(seed: int = SEED, subscribers: int = 100, reading: AdmissionReading = READING) -> AdmissionScene:

@@ -13,7 +13,7 @@ from p2psub.model.instants import SECOND_US
 from sims.experiments.admission.brokers import BROKERS, BrokerResource, Topology, drawn_net
 from sims.experiments.admission.gate import DemandChoice, ShareOf, gate_of
 from sims.experiments.admission.run import AdmissionRun
-from sims.experiments.admission.workload import Advertisements, Says, WorkloadPlan, drawn_workload
+from sims.experiments.admission.workload import AdvertisementLife, Says, WorkloadPlan, drawn_workload
 
 SEEDS = st.integers(0, 2**32)
 TOPOLOGIES = st.sampled_from(Topology)
@@ -55,7 +55,7 @@ def test_a_run_keeps_its_books(
 ) -> None:
     """No server is busy for longer than the run, and `full` reserves no more than there is where nothing changes."""
     net = drawn_net(np.random.default_rng(seed), topology)
-    advertisements = Advertisements.FIXED if is_fixed else Advertisements.CHANGING
+    advertisements = AdvertisementLife.FIXED if is_fixed else AdvertisementLife.CHANGING
     workload = drawn_workload(seed, BROKERS, WorkloadPlan(40, SECONDS, 0.1, says, advertisements))
     gate = gate_of(read_criterion(criterion), demand, ShareOf.ASKED, net, workload, is_voting_on_advertisements=True)
     tally = AdmissionRun(net, workload, gate, SECONDS, says, advertisements).run()

@@ -15,7 +15,7 @@ from p2psub.model.instants import SECOND_US
 from p2psub.model.rates import RATE_ONE
 from sims.experiments.admission.brokers import BROKERS, BrokerLink, BrokerResource, minimal, shortest_from
 from sims.experiments.admission.gate import DemandChoice, ShareOf
-from sims.experiments.admission.workload import Advertisements, QuotedEvent
+from sims.experiments.admission.workload import AdvertisementLife, QuotedEvent
 from tests.simulation.broker_nets import line, run, turn, wish, workload
 
 
@@ -157,6 +157,6 @@ def test_what_stands_to_the_end_is_reserved_at_the_end() -> None:
 def test_an_advertisement_may_stand_for_all_turns() -> None:
     """Then one is asked for, however many turns there are."""
     of = workload([turn(0), turn(0, 10), turn(0, 20)], [])
-    for advertisements, asked in ((Advertisements.FIXED, 1), (Advertisements.CHANGING, 3)):
+    for advertisements, asked in ((AdvertisementLife.FIXED, 1), (AdvertisementLife.CHANGING, 3)):
         _, gate = run(line(100, 100), of, "full", seconds=30, advertisements=advertisements)
         assert gate.advertisements.asked == asked

@@ -51,7 +51,7 @@ class Admitted:
         return is_admitted
 
 
-class Gate:
+class AdmissionGate:
     """Subscriptions and advertisements come and go here. Advertisements pass, unless they are voted on, too."""
 
     def __init__(
@@ -112,10 +112,10 @@ def gate_of(
     workload: AdmissionWorkload,
     *,
     is_voting_on_advertisements: bool,
-) -> Gate:
+) -> AdmissionGate:
     """The gate of a network."""
     ledger = Ledger(net.capacities)
-    return Gate(
+    return AdmissionGate(
         criterion,
         ledger,
         _reservations(ledger, demand, net, homes_of(workload)),

@@ -10,12 +10,12 @@ from p2psub.admission.criteria import read_criterion
 from sims.experiments.admission.brokers import Topology
 from sims.experiments.admission.gate import DemandChoice, ShareOf
 from sims.experiments.admission.trial import AdmissionReading, AdmissionTrial
-from sims.experiments.admission.workload import Advertisements, Says
+from sims.experiments.admission.workload import AdvertisementLife, Says
 
 CRITERIA: Final = ("none", "percent:40", "percent:20", "full")
 READINGS: Final = {
     "as above": AdmissionReading(),
-    "advertisements stand (`--advertisements fixed`)": AdmissionReading(advertisements=Advertisements.FIXED),
+    "advertisements stand (`--advertisements fixed`)": AdmissionReading(advertisements=AdvertisementLife.FIXED),
     "advertisements are voted on (`--votes-on-advertisements`)": AdmissionReading(is_voting_on_advertisements=True),
     "one spanning tree (`--topology spanning`)": AdmissionReading(topology=Topology.SPANNING),
     "subscriptions take a tenth (`--selectivity 0.1`)": AdmissionReading(selectivity=0.1),
@@ -42,11 +42,14 @@ class AdmissionPlan:
         """All criteria with the most subscribers, read otherwise."""
         return trials_of(CRITERIA, [demand], [max(self.subscribers)], self.seeds, self.seconds, reading)
 
+    def all_figures(self) -> list[AdmissionTrial]:
+        """Those of every demand."""
+        return list(dict.fromkeys(trial for demand in DemandChoice for trial in self.figures(demand)))
+
     def trials(self) -> list[AdmissionTrial]:
         """Everything, each once."""
-        figures = [trial for demand in DemandChoice for trial in self.figures(demand)]
         others = [trial for one in READINGS.values() for demand in DemandChoice for trial in self.reading(one, demand)]
-        return list(dict.fromkeys([*figures, *others]))
+        return list(dict.fromkeys([*self.all_figures(), *others]))
 
 
 def trials_of(

@@ -10,28 +10,37 @@ broker that it reaches is enough.
 
 from __future__ import annotations
 
+import enum
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Final
 
 from p2psub.model.instants import SECOND_US
 from p2psub.model.rates import RATE_ONE
 from sims.experiments.admission.brokers import BrokerNet, BrokerResource
-from sims.experiments.admission.gate import Gate, advertisement_of, subscription_of
+from sims.experiments.admission.gate import AdmissionGate, advertisement_of, subscription_of
 from sims.experiments.admission.workload import (
     EVENTS_PER_TURN,
     AdmissionWorkload,
-    Advertisements,
+    AdvertisementLife,
     QuotedEvent,
     Says,
+    SubscriberWish,
     Turn,
-    Wish,
 )
 
 PATIENCE_US: Final = 5 * SECOND_US
 """For so long an event may be at one broker (5.1)."""
+
+
+class ClientAction(enum.IntEnum):
+    """What a client does; in one instant the lower comes first."""
+
+    UNSUBSCRIBE = 0
+    ADVERTISE = 1
+    SUBSCRIBE = 2
+    PUBLISH = 3
 
 
 @dataclass(slots=True)
@@ -78,10 +87,10 @@ class AdmissionRun:
         self,
         net: BrokerNet,
         workload: AdmissionWorkload,
-        gate: Gate,
+        gate: AdmissionGate,
         seconds: float,
         says: Says,
-        advertisements: Advertisements,
+        advertisements: AdvertisementLife,
     ) -> None:
         self._net = net
         self._workload = workload
@@ -94,7 +103,7 @@ class AdmissionRun:
         }
         self._work = [self._servers[BrokerResource(broker, broker)] for broker in range(len(net.feeders))]
         self._sources = [Source(home) for home in workload.publishers]
-        self._standing: dict[int, Wish] = {}
+        self._standing: dict[int, SubscriberWish] = {}
         self._agenda: list[tuple[int, int, int, Tree]] = []
         """Instant, order of entry, and the broker that has an event then, with where that goes."""
         self._entries = 0
@@ -102,36 +111,35 @@ class AdmissionRun:
 
     def run(self) -> AdmissionTally:
         """Let everything happen up to the end; call it once."""
-        happenings = sorted(self._happenings(), key=itemgetter(0, 1, 2))
-        for at_us, kind, number in happenings:
+        for at_us, action, number in sorted(self._actions()):
             self._pass_until(at_us)
-            match kind:
-                case 0:
+            match action:
+                case ClientAction.UNSUBSCRIBE:
                     self._unsubscribe(number)
-                case 1:
+                case ClientAction.ADVERTISE:
                     self._begin(number, self._workload.turns[number])
-                case 2:
+                case ClientAction.SUBSCRIBE:
                     self._subscribe(number, self._workload.wishes[number])
-                case _:
+                case ClientAction.PUBLISH:
                     self._publish(self._sources[number], at_us)
         self._pass_until(self._end_us)
         self._tally.busy_us = {resource: server.busy_us for resource, server in self._servers.items()}
         return self._tally
 
-    def _happenings(self) -> Iterator[tuple[int, int, int]]:
-        """Instant, kind and number, of what is not an event on its way; in one instant the lower kind comes first."""
+    def _actions(self) -> Iterator[tuple[int, ClientAction, int]]:
+        """What clients do, when, and the number of the wish, turn or publisher."""
         for number, wish in enumerate(self._workload.wishes):
-            yield wish.begin_us, 2, number
+            yield wish.begin_us, ClientAction.SUBSCRIBE, number
             if wish.end_us < self._end_us:
-                yield wish.end_us, 0, number
+                yield wish.end_us, ClientAction.UNSUBSCRIBE, number
         for number, turn in enumerate(self._workload.turns):
-            yield turn.begin_us, 1, number
+            yield turn.begin_us, ClientAction.ADVERTISE, number
             for n in range(EVENTS_PER_TURN):
                 at_us = turn.begin_us + n * turn.interval_us
                 if at_us < self._end_us:
-                    yield at_us, 3, turn.publisher
+                    yield at_us, ClientAction.PUBLISH, turn.publisher
 
-    def _subscribe(self, number: int, wish: Wish) -> None:
+    def _subscribe(self, number: int, wish: SubscriberWish) -> None:
         if self._gate.subscribe(subscription_of(wish.subscriber, number), wish.wanted):
             self._standing[number] = wish
             self._forget_trees(wish)
@@ -142,7 +150,7 @@ class AdmissionRun:
             self._gate.unsubscribe(subscription_of(wish.subscriber, number))
             self._forget_trees(wish)
 
-    def _forget_trees(self, wish: Wish) -> None:
+    def _forget_trees(self, wish: SubscriberWish) -> None:
         for source in self._sources:
             if source.event is not None and wish.takes(source.event):
                 source.tree = None
@@ -150,7 +158,7 @@ class AdmissionRun:
     def _begin(self, number: int, turn: Turn) -> None:
         """A publisher begins its next turn, if its advertisement is admitted; one that stands may go on standing."""
         source = self._sources[turn.publisher]
-        if source.advertised is not None and self._advertisements is Advertisements.CHANGING:
+        if source.advertised is not None and self._advertisements is AdvertisementLife.CHANGING:
             self._gate.withdraw(advertisement_of(turn.publisher, source.advertised))
             source.advertised = None
         if source.advertised is None:

@@ -19,7 +19,7 @@ from sims.experiments.admission.gate import DemandChoice, ShareOf, gate_of
 from sims.experiments.admission.run import AdmissionRun, AdmissionTally
 from sims.experiments.admission.workload import (
     AdmissionWorkload,
-    Advertisements,
+    AdvertisementLife,
     Says,
     WorkloadPlan,
     drawn_workload,
@@ -35,7 +35,7 @@ class AdmissionReading:
     topology: Topology = Topology.ROOTED
     selectivity: float = 0.05
     says: Says = Says.NAME
-    advertisements: Advertisements = Advertisements.CHANGING
+    advertisements: AdvertisementLife = AdvertisementLife.CHANGING
     is_voting_on_advertisements: bool = False
     share_of: ShareOf = ShareOf.ASKED
 

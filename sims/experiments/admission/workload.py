@@ -36,7 +36,7 @@ class Says(enum.StrEnum):
     EVENT = "event"
 
 
-class Advertisements(enum.StrEnum):
+class AdvertisementLife(enum.StrEnum):
     """Whether each turn has one of its own, or the first one stands and later turns keep to it."""
 
     CHANGING = "changing"
@@ -72,7 +72,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SubscriberWish:
     """A subscription that is asked for, and given up at its end."""
 
     begin_us: int
@@ -103,7 +103,7 @@ class AdmissionWorkload:
     rates: tuple[float, ...]
     """Of the publishers, in events per second."""
     turns: tuple[Turn, ...]
-    wishes: tuple[Wish, ...]
+    wishes: tuple[SubscriberWish, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class WorkloadPlan:
     selectivity: float
     """The share of all events that a subscription takes."""
     says: Says
-    advertisements: Advertisements
+    advertisements: AdvertisementLife
 
 
 def drawn_workload(seed: int, brokers: int, plan: WorkloadPlan) -> AdmissionWorkload:
@@ -148,7 +148,7 @@ def _turns(
     while begin_us < plan.seconds * SECOND_US:
         turn = Turn(begin_us, publisher, interval_us, chosen[int(rng.integers(len(chosen)))])
         yield turn
-        if plan.advertisements is Advertisements.FIXED and chosen is events:
+        if plan.advertisements is AdvertisementLife.FIXED and chosen is events:
             chosen = _within(turn.event, events, plan.says)
         begin_us = turn.end_us
 
@@ -158,12 +158,12 @@ def _within(first: QuotedEvent, events: tuple[QuotedEvent, ...], says: Says) -> 
     return tuple(event for event in events if event.name == first.name and (says is Says.NAME or event == first))
 
 
-def _wishes(subscriber: int, rng: Generator, plan: WorkloadPlan) -> Iterator[Wish]:
+def _wishes(subscriber: int, rng: Generator, plan: WorkloadPlan) -> Iterator[SubscriberWish]:
     """Those of one subscriber, one after the other; all subscribers begin within the time of the shortest."""
     width = plan.selectivity * NAMES
     begin_us = int(rng.uniform(0.0, STANDS_S[0]) * SECOND_US)
     while begin_us < plan.seconds * SECOND_US:
         end_us = begin_us + int(rng.uniform(*STANDS_S) * SECOND_US)
         least = float(rng.uniform(0.0, 1.0 - width))
-        yield Wish(begin_us, end_us, subscriber, f"name{int(rng.integers(NAMES))}", least, least + width)
+        yield SubscriberWish(begin_us, end_us, subscriber, f"name{int(rng.integers(NAMES))}", least, least + width)
         begin_us = end_us
