@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from p2psub.admission.topic_index import TopicIndex
 from p2psub.matching.covering import Scope, scope_of
 from p2psub.model.content import Filter, pinned_topics
 from p2psub.model.ids import SubscriptionId
@@ -57,9 +58,7 @@ class AdvertisementGraph:
     """Advertisements by what they offer. One that no event can satisfy offers nothing, and is not held."""
 
     def __init__(self) -> None:
-        self._filters: dict[AdvertisedFilter, None] = {}
-        self._by_topic: dict[str | None, dict[AdvertisedFilter, None]] = {}
-        """Filters by each topic that they pin; under None those that pin none."""
+        self._filters: TopicIndex[AdvertisedFilter] = TopicIndex()
         self._by_advertisement: dict[SubscriptionId, AdvertisedFilter] = {}
 
     def __len__(self) -> int:
@@ -88,12 +87,7 @@ class AdvertisementGraph:
 
     def near(self, topics: tuple[str, ...]) -> Iterable[AdvertisedFilter]:
         """All that may meet a filter which pins these topics; every one, if it pins none."""
-        if not topics:
-            return self._filters
-        found: dict[AdvertisedFilter, None] = {}
-        for topic in (*topics, None):
-            found.update(self._by_topic.get(topic, {}))
-        return found
+        return self._filters.near(topics)
 
     def around(self, scope: Scope, topics: tuple[str, ...]) -> tuple[list[AdvertisedFilter], list[AdvertisedFilter]]:
         """What covers a filter directly, and what it covers directly: for one that is advertised, twice itself."""
@@ -110,18 +104,12 @@ class AdvertisementGraph:
         if parents and parents == children:
             return parents[0]
         inserted = AdvertisedFilter(scope, topics)
-        self._filters[inserted] = None
-        for topic in topics or (None,):
-            self._by_topic.setdefault(topic, {})[inserted] = None
+        self._filters.enter(inserted, topics)
         _link(inserted, parents, children)
         return inserted
 
     def _remove(self, removed: AdvertisedFilter) -> None:
-        del self._filters[removed]
-        for topic in removed.topics or (None,):
-            del self._by_topic[topic][removed]
-            if not self._by_topic[topic]:
-                del self._by_topic[topic]
+        self._filters.remove(removed, removed.topics)
         _unlink(removed)
 
 

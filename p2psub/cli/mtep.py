@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -17,8 +16,7 @@ from rich.table import Table
 from p2psub.cli.choices import each_of, one_of, read_policies
 from p2psub.cli.exits import explained
 from p2psub.cli.ranges import read_figures, read_seeds
-from p2psub.cli.sweeps import Master, OnSpark, check_spark, over_spark, progress_of
-from p2psub.errors import ConfigError
+from p2psub.cli.sweeps import Jobs, Keep, Master, OnSpark, check_spark, swept
 from p2psub.queueing.policy import POLICIES
 
 if TYPE_CHECKING:
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
 RATE_MAX = 60.0
 MINUTES_MAX = 24 * 60.0
 
-Keep = Annotated[
-    Path | None, typer.Option(help="Directory for finished runs: an interrupted sweep goes on where it was.")
-]
-Jobs = Annotated[int, typer.Option(help="Processes; 0: one per core.", min=0)]
 Minutes = Annotated[float, typer.Option(help="For how long events are published.", min=0.1, max=MINUTES_MAX)]
 
 
@@ -107,27 +101,11 @@ def sim_mtep(
 def performed(
     trials: Sequence[MeshTrial], keep: Path | None, jobs: int, spark: bool = False, master: str | None = None
 ) -> list[MeshResult]:
-    """The results of trials, in their order; those that are kept are not run again."""
-    from sims.experiments.mtep.archive import Work, perform_all  # noqa: PLC0415
+    """The results of trials, in their order."""
     from sims.experiments.mtep.summary import work_of  # noqa: PLC0415
-    from sims.scenarios.campaign import in_processes  # noqa: PLC0415
+    from sims.experiments.mtep.trial import MESH_RUNS  # noqa: PLC0415
 
-    if keep is not None:
-        try:
-            keep.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError("keep", f"{keep} is not a directory that can be written: {error.strerror}") from error
-    work = [Work(some, keep) for some in work_of(trials)]
-    found: dict[MeshTrial, MeshResult] = {}
-    if spark:
-        for some in over_spark(perform_all, work, master, "workloads"):
-            found.update(some)
-    else:
-        with progress_of(len(work)) as progress:
-            task = progress.add_task("workloads", total=len(work))
-            for some in in_processes(perform_all, work, jobs or os.cpu_count() or 1):
-                found.update(some)
-                progress.advance(task)
+    found = swept(MESH_RUNS, work_of(trials), keep, jobs, spark, master)
     return [found[trial] for trial in trials]
 
 

@@ -15,6 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from p2psub.cli.admission import sim_admission
+from p2psub.cli.admission_page import sim_admission_page
 from p2psub.cli.broadcast import sim_broadcast
 from p2psub.cli.exits import explained
 from p2psub.cli.matching import sim_matching
@@ -38,6 +40,8 @@ app.command("matching")(sim_matching)
 app.command("broadcast")(sim_broadcast)
 app.command("mtep")(sim_mtep)
 app.command("mtep-page")(sim_mtep_page)
+app.command("admission")(sim_admission)
+app.command("admission-page")(sim_admission_page)
 
 
 @app.callback()

@@ -19,6 +19,8 @@ OVERLAY += ["--faults", "loss,duplicate", "--schedules", "none"]
 
 MTEP = ["mtep", "--rates", "0.5", "--minutes", "0.2", "--seeds", "0..1", "--policies", "fcfs,mtep"]
 
+ADMISSION = ["admission", "--subscribers", "5,20", "--seconds", "6", "--seeds", "0..1", "--criteria", "none,full"]
+
 
 def test_results_are_in_the_order_of_the_items(spark: SparkSession) -> None:
     """Each item has its own task, and each task its own result; the last word on progress is that all are done."""
@@ -34,7 +36,9 @@ def test_nothing_to_do_is_nothing_done(spark: SparkSession) -> None:
     assert spread_over(spark, perform, []) == []
 
 
-@pytest.mark.parametrize("command", [BROADCAST, OVERLAY, MTEP], ids=["broadcast", "overlay", "mtep"])
+@pytest.mark.parametrize(
+    "command", [BROADCAST, OVERLAY, MTEP, ADMISSION], ids=["broadcast", "overlay", "mtep", "admission"]
+)
 @pytest.mark.usefixtures("_lent")
 def test_spark_and_processes_find_the_same(command: list[str]) -> None:
     """`--spark` changes where the work is done, and nothing that is found."""

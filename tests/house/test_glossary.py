@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-NOUNS_MAX = 182
-"""What a new reader can be asked to learn: 180, and two for what admission adds up before it promises."""
+NOUNS_MAX = 185
+"""What a new reader can be asked to learn: 180, and five for what admission adds up before it promises."""
 GERUNDS = {"covering", "flooding", "framing", "gc_tuning", "matching", "queueing", "routing"}
 """The field's own. A ring is no gerund."""
 NO_GERUNDS = {"ring"}

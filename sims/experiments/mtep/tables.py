@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
 from sims.experiments.mtep import summary
 from sims.experiments.mtep.plan import READINGS, WEIGHTS, PagePlan
 from sims.experiments.mtep.trial import MTEP, MeshResult, MeshTrial, PathChoice
+from sims.experiments.page import Table, results_of, table_of
 
 BASELINES: Final = ("fix", "lrt", "fcfs")
 PAPER_EARNING: Final = {"fix": 1.47, "lrt": 3.16, "fcfs": 2.84}
@@ -19,17 +20,16 @@ STEADY_FROM: Final = 0.2
 """The paper finds earning and success steady above this weight."""
 
 Results = Mapping[MeshTrial, MeshResult]
-Table = list[str]
 
 
 def tables_of(plan: PagePlan, found: Results) -> dict[str, Table]:
     """Every table with its plot, by the name that the page calls it by."""
     return {
-        "policies": policies_table(_of(plan.reading(READINGS["as above"]), found)),
-        "rates": rates_table(_of(plan.rates(), found)),
-        "weights": weights_table(_of(plan.weights(), found)),
-        "readings": readings_table({name: _of(plan.reading(r), found) for name, r in READINGS.items()}),
-        "load": load_table(_of(plan.load(), found)),
+        "policies": policies_table(results_of(plan.reading(READINGS["as above"]), found)),
+        "rates": rates_table(results_of(plan.rates(), found)),
+        "weights": weights_table(results_of(plan.weights(), found)),
+        "readings": readings_table({name: results_of(plan.reading(r), found) for name, r in READINGS.items()}),
+        "load": load_table(results_of(plan.load(), found)),
         "cost": cost_table(plan, found),
     }
 
@@ -37,10 +37,10 @@ def tables_of(plan: PagePlan, found: Results) -> dict[str, Table]:
 def plotted(plan: PagePlan, found: Results) -> dict[str, list[MeshResult]]:
     """The results that each plot shows, where there are any."""
     shown = {
-        "policies": _of(plan.reading(READINGS["as above"]), found),
-        "rates": _of(plan.rates(), found),
-        "weights": with_all_weights(_of(plan.weights(), found)),
-        "load": _of(plan.load(), found),
+        "policies": results_of(plan.reading(READINGS["as above"]), found),
+        "rates": results_of(plan.rates(), found),
+        "weights": with_all_weights(results_of(plan.weights(), found)),
+        "load": results_of(plan.load(), found),
     }
     return {name: results for name, results in shown.items() if results}
 
@@ -62,7 +62,7 @@ def policies_table(results: Sequence[MeshResult]) -> Table:
         if ratio.policy == policy
     ]
     heads = "|earning: paper|here|lowest|success: paper|here|topologies"
-    return _table(heads, rows, "policies", "earning and success of the four policies")
+    return table_of(heads, rows, "mtep-policies.png", "earning and success of the four policies")
 
 
 def rates_table(results: Sequence[MeshResult]) -> Table:
@@ -74,7 +74,7 @@ def rates_table(results: Sequence[MeshResult]) -> Table:
             if some:
                 rows.append((f"{rate:g}", policy.upper(), *_means(some)))
     heads = "rate|policy|matched|on time|late|dropped|success|earning|topologies"
-    return _table(heads, rows, "rates", "earning and success over the rate")
+    return table_of(heads, rows, "mtep-rates.png", "earning and success over the rate")
 
 
 def weights_table(results: Sequence[MeshResult]) -> Table:
@@ -87,7 +87,10 @@ def weights_table(results: Sequence[MeshResult]) -> Table:
         earning = fmean(result.earning for result in some)
         rows.append((f"{weight:g}", f"{earning:,.0f}", f"{success:.2%}", str(len(some))))
     said = ["", *_weights_said(paired)] if paired else []
-    return [*_table("weight|earning|success|topologies", rows, "weights", "earning and success over the weight"), *said]
+    return [
+        *table_of("weight|earning|success|topologies", rows, "mtep-weights.png", "earning and success over the weight"),
+        *said,
+    ]
 
 
 def with_all_weights(results: Sequence[MeshResult]) -> list[MeshResult]:
@@ -116,7 +119,7 @@ def readings_table(by_name: Mapping[str, Sequence[MeshResult]]) -> Table:
                 )
             )
     heads = [f"{what} / {policy.upper()}" for what in ("earning", "success") for policy in BASELINES]
-    return _table("|".join(["reading", "MTEP earns", "success", *heads, "topologies"]), rows)
+    return table_of("|".join(["reading", "MTEP earns", "success", *heads, "topologies"]), rows)
 
 
 def load_table(results: Sequence[MeshResult]) -> Table:
@@ -136,14 +139,14 @@ def load_table(results: Sequence[MeshResult]) -> Table:
             )
         )  # fmt: skip
     heads = "rate|wanted|earning|lowest|success|ways alone|waiting alone|topologies"
-    return _table(heads, rows, "load", "MTEP on the paper's ways and on ways by load")
+    return table_of(heads, rows, "mtep-load.png", "MTEP on the paper's ways and on ways by load")
 
 
 def cost_table(plan: PagePlan, found: Results) -> Table:
     """What the page took, and what is missing."""
     trials = plan.trials()
     done = [found[trial] for trial in trials if trial in found]
-    four = _of(plan.reading(READINGS["as above"]), found)
+    four = results_of(plan.reading(READINGS["as above"]), found)
     seeds = len({result.seed for result in four}) or 1
     rows = [
         ("runs finished", f"{len(done):,} of {len(trials):,}"),
@@ -155,7 +158,7 @@ def cost_table(plan: PagePlan, found: Results) -> Table:
         ),
         ("copies of an event at one broker, at most", str(max((result.copies_max for result in done), default=0))),
     ]
-    return _table("|", rows)
+    return table_of("|", rows)
 
 
 def _weights_said(paired: Sequence[MeshResult]) -> list[str]:
@@ -183,11 +186,6 @@ def _spread(figures: Sequence[float]) -> float:
     return max(figures) / min(figures) - 1
 
 
-def _of(trials: Iterable[MeshTrial], found: Results) -> list[MeshResult]:
-    """The results of those that are finished."""
-    return [found[trial] for trial in trials if trial in found]
-
-
 def _means(some: Sequence[MeshResult]) -> tuple[str, ...]:
     counts = zip(*((r.matched, r.on_time, r.late, r.dropped) for r in some), strict=True)
     return (
@@ -204,13 +202,3 @@ def _told(figures: Mapping[str, float]) -> list[str]:
 
 def _times(ratio: float | None) -> str:
     return "–" if ratio is None else f"{ratio:.2f}"
-
-
-def _table(heads: str, rows: Sequence[Sequence[str]], plot: str = "", words: str = "") -> Table:
-    """A Markdown table, and below it a plot; the first column is words, the others are figures."""
-    if not rows:
-        return ["Not run yet."]
-    names = heads.split("|")
-    lines = ["| " + " | ".join(names) + " |", "|" + "|".join(["---", *["--:"] * (len(names) - 1)]) + "|"]
-    shown = ["", f"![{words}](mtep-{plot}.png)"] if plot else []
-    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), *shown]

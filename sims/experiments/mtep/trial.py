@@ -14,11 +14,12 @@ from time import process_time
 from typing import Final
 
 import numpy as np
-from numpy.random import Generator
 
 from p2psub.model.bids import PRICE_ONE
 from p2psub.model.stakes import LinkEstimate
 from p2psub.queueing.link_queue import EPSILON, WEIGHT, LinkQueue
+from sims.experiments.archive import Experiment
+from sims.experiments.chance import rng_of
 from sims.experiments.mtep.load_ways import ways_by_load
 from sims.experiments.mtep.mesh import Mesh, MeshLink, drawn_mesh
 from sims.experiments.mtep.paths import Ways, climbing_ways, shortest_ways
@@ -197,7 +198,7 @@ def queues_of(trial: MeshTrial) -> Callable[[MeshLink], LinkQueue[Passing]]:
 def scene_of(seed: int, rate: float, minutes: float, arrivals: Arrivals) -> Scene:
     """Everything that chance decides."""
     mesh, demand = drawn(seed)
-    rng = _rng(seed, f"traffic {float(rate)} {float(minutes)} {arrivals}")
+    rng = rng_of(seed, f"traffic {float(rate)} {float(minutes)} {arrivals}")
     instants_of = random_instants if arrivals is Arrivals.RANDOM else even_instants
     instants = instants_of(rng, mesh.publishers, rate, minutes)
     traffic = drawn_traffic(instants, demand, len(mesh.links), rng)
@@ -207,8 +208,8 @@ def scene_of(seed: int, rate: float, minutes: float, arrivals: Arrivals) -> Scen
 @lru_cache(maxsize=1)
 def drawn(seed: int) -> tuple[Mesh, MeshDemand]:
     """Mesh and subscriptions are the seed's, whatever is published."""
-    mesh = drawn_mesh(_rng(seed, "mesh"))
-    return mesh, drawn_demand(_rng(seed, "demand"), mesh.layers[-1])
+    mesh = drawn_mesh(rng_of(seed, "mesh"))
+    return mesh, drawn_demand(rng_of(seed, "demand"), mesh.layers[-1])
 
 
 @lru_cache(maxsize=1)
@@ -216,13 +217,8 @@ def ways_of(seed: int, rate: float, paths: PathChoice) -> Ways:
     """The ways that are chosen so: from mesh, subscriptions and rate, before anything is published."""
     mesh, demand = drawn(seed)
     if paths is PathChoice.LOAD_UNTOLD:
-        return ways_by_load(mesh, demand, rate, _rng(seed, "search"))
+        return ways_by_load(mesh, demand, rate, rng_of(seed, "search"))
     return climbing_ways(mesh) if paths is PathChoice.CLIMB else shortest_ways(mesh)
-
-
-def _rng(seed: int, purpose: str) -> Generator:
-    """Its own chance for each purpose."""
-    return np.random.default_rng([seed, *purpose.encode()])
 
 
 def _digest(mesh: Mesh, demand: MeshDemand, traffic: MeshTraffic) -> str:
@@ -231,3 +227,20 @@ def _digest(mesh: Mesh, demand: MeshDemand, traffic: MeshTraffic) -> str:
     digest.update(demand.bounds.tobytes())
     digest.update(traffic.luck.tobytes())
     return digest.hexdigest()
+
+
+MESH_RUNS: Final = Experiment(
+    perform,
+    MeshTrial,
+    MeshResult,
+    (
+        "sims.experiments.chance",
+        *(
+            f"sims.experiments.mtep.{name}"
+            for name in ("load_ways", "mesh", "outlook", "paths", "run", "trees", "trial", "workload")
+        ),
+        "p2psub.queueing",
+        "p2psub.model.stakes",
+    ),
+)
+"""For the archive of finished runs."""

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from p2psub.cli.exits import EXIT_REFUSED
 from p2psub.cli.main import app
-from sims.experiments.mtep.archive import kept
-from sims.experiments.mtep.trial import MeshTrial
+from sims.experiments.archive import kept
+from sims.experiments.mtep.trial import MESH_RUNS, MeshTrial
 
 SMALL = ["--rates", "0.5", "--minutes", "0.5", "--seeds", "0..1", "--jobs", "1"]
 FIGURES = {
@@ -111,7 +111,7 @@ def test_the_page_gets_the_tables_and_plots_of_what_is_finished(tmp_path: Path) 
     assert "(mtep-policies.png)" in text
     assert "| MTEP / FCFS | 2.84 | " in text
     assert "| runs finished | 8 of " in text
-    assert kept(MeshTrial("mtep", 1.0, 0, 0.5, 0.4), keep) is not None
+    assert kept(MESH_RUNS, MeshTrial("mtep", 1.0, 0, 0.5, 0.4), keep) is not None
     assert {path.name for path in tmp_path.glob("*.png")} == {"mtep-policies.png", "mtep-rates.png"}
 
 
