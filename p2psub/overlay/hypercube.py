@@ -30,6 +30,7 @@ from p2psub.model.places import Entry, Standing
 from p2psub.model.reasons import SplitRefusal
 from p2psub.model.records import Kind
 from p2psub.model.step import Step
+from p2psub.model.transmission import Transmission
 from p2psub.overlay.directory import Directory
 from p2psub.overlay.election import Election
 from p2psub.overlay.liveness import Liveness
@@ -93,6 +94,9 @@ class Hypercube:
         self._liveness = liveness
         self._vector = vector
         self._seat: _Seat | None = None
+        self._told: dict[NodeId, Transmission] = {}
+        """Whom the directory was told in this tick, or earlier if that waits for its link."""
+        self._told_tick = 0
 
     # Our own place
 
@@ -230,7 +234,7 @@ class Hypercube:
         if self._step.tick % 10 == 0 or seat.announced != self._directory.digest:
             seat.announced = self._directory.digest
             for contact in announce_to:
-                self._step.send(contact, DirectoryResponse(self._directory.entries()))
+                self._tell(contact)
 
     def watched(self) -> list[Contact]:
         """The neighbours, whose silence matters to casts."""
@@ -239,10 +243,20 @@ class Hypercube:
 
     def on_cube_heartbeat(self, peer: Contact, heartbeat: CubeHeartbeat) -> None:
         if heartbeat.directory != self._directory.digest:
-            self._step.send(peer, DirectoryResponse(self._directory.entries()))
+            self._tell(peer)
 
     def on_directory_request(self, peer: Contact, _: DirectoryRequest) -> None:
-        self._step.send(peer, DirectoryResponse(self._directory.entries()))
+        self._tell(peer)
+
+    def _tell(self, contact: Contact) -> None:
+        """Tell what we know, unless that waits for its link already: what is new by then is told on a beat."""
+        if self._told_tick != self._step.tick:
+            self._told_tick = self._step.tick
+            self._told = {node: before for node, before in self._told.items() if before.is_waiting}
+        before = self._told.get(contact.id)
+        if before is None or not before.is_waiting:
+            response = DirectoryResponse(self._directory.entries())
+            self._told[contact.id] = self._step.send_followed(contact, response)
 
     def on_directory_response(self, peer: Contact, said: DirectoryResponse) -> None:
         """Take what is newer; a super-node says back what the other does not know."""
@@ -250,7 +264,7 @@ class Hypercube:
         told = Directory()
         told.merge(said.entries)
         if self._seat is not None and told.digest != self._directory.digest:
-            self._step.send(peer, DirectoryResponse(self._directory.entries()))
+            self._tell(peer)
 
     # Splits
 
@@ -320,7 +334,7 @@ class Hypercube:
         seat.filling = None
         self._merge([filled.entry])
         self._place(entry.cluster, Prefix(entry.prefix + "0"), entry.version + 1)
-        self._step.send(peer, DirectoryResponse(self._directory.entries()))
+        self._tell(peer)
 
     # Loss
 

@@ -19,6 +19,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexStored, IndexTransfer
 from p2psub.model.places import Table, TableVersion
 from p2psub.model.step import Step
+from p2psub.model.transmission import Transmission
 from p2psub.model.vectors import vector_digest, vector_of
 from p2psub.overlay.roster import Roster
 from p2psub.super_node.change_set import ChangeSet
@@ -36,7 +37,8 @@ class _Next:
     waiting: dict[NodeId, Contact]
     incarnations: dict[NodeId, int]
     attempt: int = 0
-    sent_tick: int = 0
+    sent: dict[NodeId, Transmission] = field(default_factory=dict)
+    """What became of the last message of each owner's index."""
     messages_max: int = 0
     """Of the longest index sent."""
 
@@ -44,6 +46,11 @@ class _Next:
     def patience_ticks(self) -> int:
         """How long to wait for the answers to an attempt: an owner that fell is not replaced before they are in."""
         return _RESEND_TICKS if self.messages_max > 1 else min(_RESEND_TICKS, (self.attempt + 1) // 2)
+
+    def is_due(self, owner: NodeId, tick: int) -> bool:
+        """Whether an owner gets its index now: it got none yet, or that is lost, or unanswered for too long."""
+        sent = self.sent.get(owner)
+        return sent is None or sent.is_due(tick, self.patience_ticks)
 
 
 @dataclass(slots=True)
@@ -118,8 +125,8 @@ class TableGrants:
             or self._has_stranger(owners)
         ):
             self._begin(owners)
-        if self._next is not None and self.step.tick - self._next.sent_tick >= self._next.patience_ticks:
-            self._transfer()
+        if self._next is not None:
+            self._transfer(self._next)
         return self._commit_if_held()
 
     def _has_stranger(self, owners: tuple[Contact, ...]) -> bool:
@@ -143,12 +150,11 @@ class TableGrants:
             return True
         return self.table.arc_start_of(node) != table.arc_start_of(node)
 
-    def _transfer(self) -> None:
-        under_way = self._next
-        assert under_way is not None
-        under_way.sent_tick = self.step.tick
-        under_way.attempt += 1
-        for contact in under_way.waiting.values():
+    def _transfer(self, under_way: _Next) -> None:
+        """Send the index to those owners that have had the time to say that they hold it."""
+        due = [contact for contact in under_way.waiting.values() if under_way.is_due(contact.id, self.step.tick)]
+        under_way.attempt += bool(due)
+        for contact in due:
             start = under_way.table.arc_start_of(contact.id)
             assert start is not None
             changes = self.changes.active_in_arc(start, contact.id)
@@ -157,7 +163,7 @@ class TableGrants:
             for index, part in enumerate(parts):
                 version, attempt = under_way.table.version, under_way.attempt
                 transfer = IndexTransfer(self.cluster, version, start, attempt, index, len(parts), tuple(part))
-                self.step.send(contact, transfer)
+                under_way.sent[contact.id] = self.step.send_followed(contact, transfer)
 
     def forget_index(self, member: NodeId) -> None:
         """A member says that it does not hold the index of its arc: it must get it again."""

@@ -17,7 +17,7 @@ from p2psub.overlay.election import Election
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE, Hypercube
 from p2psub.overlay.liveness import Liveness
 from tests.oracles.cube import is_partition
-from tests.unit.bench import CONFIG, at, epoch, sent, step_at, tick
+from tests.unit.bench import CONFIG, at, epoch, hold_up, sent, step_at, tick
 
 VECTOR: Vector = ((LogId(ClusterId("a"), epoch(1, 1)), 7),)
 NEW, FOUNDER = ClusterId("new"), at(240)
@@ -221,6 +221,20 @@ def test_neighbours_are_told_what_we_know_and_answer_if_they_know_otherwise() ->
     seated.cube.on_cube_heartbeat(at(20), report)
     assert sent(seated.step) == []
     seated.cube.on_cube_heartbeat(at(20), CubeHeartbeat(ClusterId("b"), b"else", b"", True))
+    assert sent(seated.step) == [(at(20), DirectoryResponse(seated.directory.entries()))]
+
+
+def test_a_directory_that_waits_for_its_link_is_not_told_again() -> None:
+    """However often a neighbour shows that it knows less; the next time after it left, it is."""
+    seated = seat("a", "00", 10, entry("b", "01", 20), entry("c", "10", 30))
+    other = CubeHeartbeat(ClusterId("b"), b"else", b"", True)
+    seated.cube.on_cube_heartbeat(at(20), other)
+    (waiting,) = hold_up(seated.step)
+    sent(seated.step)
+    tick(seated.step, lambda: seated.cube.on_cube_heartbeat(at(20), other), 9)
+    assert sent(seated.step) == []
+    waiting.leave(seated.step.tick, 0)
+    seated.cube.on_cube_heartbeat(at(20), other)
     assert sent(seated.step) == [(at(20), DirectoryResponse(seated.directory.entries()))]
 
 

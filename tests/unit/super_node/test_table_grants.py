@@ -268,3 +268,22 @@ def test_seen_members_stay_in_the_table_when_they_are_gone() -> None:
     assert hold(grants, 1, 128, n=2)
     assert grants.table is not None
     assert (grants.table.owners, grants.table.seen) == ((at(1), at(128)), 3)
+
+
+def test_an_index_that_waits_for_its_link_is_not_sent_again() -> None:
+    """Those for other owners are; and its own patience begins when the last of it left."""
+    records = [subscription_of(on_topic(topic_in(1, 64)), n) for n in range(1, 4)]
+    grants = grants_of(32, 64, records=records, batch=1)
+    grants.tick()
+    held_up = grants._next.sent[at(64).id] if grants._next is not None else None
+    assert held_up is not None
+    held_up.wait()
+    sent(grants.step)
+    tick(grants.step, grants.tick, 20)
+    assert {to for to, _ in sent_of(grants.step, IndexTransfer)} == {at(32)}
+    hold(grants, 32)
+    held_up.leave(grants.step.tick, 2)
+    tick(grants.step, grants.tick, 5)
+    assert sent_of(grants.step, IndexTransfer) == []
+    tick(grants.step, grants.tick)
+    assert {to for to, _ in sent_of(grants.step, IndexTransfer)} == {at(64)}
