@@ -13,9 +13,10 @@ from typing import Generic, Protocol, TypeVar
 
 from p2psub.admission.advertisement_graph import AdvertisementGraph
 from p2psub.admission.demand import paper_demand_of
-from p2psub.admission.ledger import Charge, Ledger
+from p2psub.admission.ledger import Ledger
 from p2psub.admission.topic_index import TopicIndex
 from p2psub.matching.covering import Scope, scope_of
+from p2psub.model.charges import Charge
 from p2psub.model.content import Filter, pinned_topics
 from p2psub.model.ids import NodeId, SubscriptionId
 from p2psub.model.rates import millionths_of
