@@ -116,6 +116,7 @@ class StreamReservations(Generic[R]):
     def _enter(self, advertisement: SubscriptionId, subscription: SubscriptionId, charge: Charge[R]) -> None:
         self._charges.setdefault(advertisement, {})[subscription] = charge
         self._ledger.enter(charge)
+        # The one that an advertisement pays itself is of no subscription.
         if subscription in self._standing:
             self._standing[subscription].met[advertisement] = None
 
