@@ -9,29 +9,11 @@ advertisement; or a subscription as a whole (`reservations.py`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from p2psub.model.charges import Charge, Shortage
+
 R = TypeVar("R", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True)
-class Charge(Generic[R]):
-    """An amount that its payer pays at each of some resources. All charges of one payer are of the same amount."""
-
-    payer: Hashable
-    amount: int
-    resources: tuple[R, ...]
-    """Each once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage(Generic[R]):
-    """A resource that has less room than is asked of it; `available` is below zero where it is over-committed."""
-
-    resource: R
-    needed: int
-    available: int
 
 
 class Ledger(Generic[R]):

@@ -13,9 +13,10 @@ from typing import Generic, Protocol, TypeVar
 
 from p2psub.admission.advertisement_graph import AdvertisementGraph
 from p2psub.admission.demand import paper_demand_of
-from p2psub.admission.ledger import Charge, Ledger
+from p2psub.admission.ledger import Ledger
 from p2psub.admission.topic_index import TopicIndex
 from p2psub.matching.covering import Scope, scope_of
+from p2psub.model.charges import Charge
 from p2psub.model.content import Filter, pinned_topics
 from p2psub.model.ids import NodeId, SubscriptionId
 from p2psub.model.rates import millionths_of
@@ -115,6 +116,7 @@ class StreamReservations(Generic[R]):
     def _enter(self, advertisement: SubscriptionId, subscription: SubscriptionId, charge: Charge[R]) -> None:
         self._charges.setdefault(advertisement, {})[subscription] = charge
         self._ledger.enter(charge)
+        # The one that an advertisement pays itself is of no subscription.
         if subscription in self._standing:
             self._standing[subscription].met[advertisement] = None
 

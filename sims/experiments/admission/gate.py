@@ -8,8 +8,9 @@ from functools import cache
 from typing import Final
 
 from p2psub.admission.criteria import Criterion
-from p2psub.admission.ledger import Charge, Ledger
+from p2psub.admission.ledger import Ledger
 from p2psub.admission.reservations import Reservations, SpreadReservations, StreamReservations
+from p2psub.model.charges import Charge
 from p2psub.model.content import Filter
 from p2psub.model.ids import ID_BYTES, NodeId, Place, SubscriptionId
 from sims.experiments.admission.brokers import BrokerNet, BrokerResource

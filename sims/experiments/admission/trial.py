@@ -150,6 +150,7 @@ ADMISSION_RUNS: Final = Experiment(
         "p2psub.admission",
         "p2psub.matching.covering",
         "p2psub.matching.extents",
+        "p2psub.model.charges",
         "p2psub.model.rates",
     ),
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from p2psub.admission.ledger import Ledger, Shortage
+from p2psub.admission.ledger import Ledger
 from p2psub.admission.reservations import Reservations, SpreadReservations, StreamReservations
 from p2psub.matching.language import parse_filter
+from p2psub.model.charges import Shortage
 from p2psub.model.ids import NodeId, SubscriptionId
 from p2psub.model.rates import RATE_ONE
 from tests.unit.bench import node_at

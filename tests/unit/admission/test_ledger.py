@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from p2psub.admission.ledger import Charge, Ledger, Shortage
+from p2psub.admission.ledger import Ledger
+from p2psub.model.charges import Charge, Shortage
 
 ROOM = {"here": 100, "there": 40}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from p2psub.admission.ledger import Shortage
 from p2psub.matching.language import parse_filter
+from p2psub.model.charges import Shortage
 from tests.unit.admission.reserved import LINE, READINGS, Row, declared
 
 
