@@ -179,6 +179,10 @@ class NodeConfig:
             raise ConfigError("ring.successors", "a member needs at least one successor")
         if self.pubsub.copies > self.ring.successors + 1:
             raise ConfigError("pubsub.copies", "an event has ring.successors + 1 holders; ask for no more copies")
+        if not self.egress.epsilon < 1.0:
+            raise ConfigError("egress.epsilon", "no chance is above 1, so nothing would ever be sent; use less")
+        if not self.egress.bulk_share < 1.0:
+            raise ConfigError("egress.bulk_share", "content would never leave while bulk waits; use less than 1")
         liveness, cluster = self.liveness, self.cluster
         if not liveness.ping_after_ticks < liveness.suspect_after_ticks < liveness.dead_after_ticks:
             raise ConfigError("liveness.dead_after_ticks", "a peer is pinged, then suspected, then dead: each later")

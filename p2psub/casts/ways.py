@@ -34,6 +34,7 @@ class Ways:
         self._directory = directory
         self._learned: dict[NodeId, dict[ClusterId, Way]] = {}
         self._told: dict[NodeId, dict[ClusterId, Way]] = {}
+        """What was told last is the last."""
         self._walk: tuple[object, _Clusters] = (None, {})
         """What it was computed from, and the walk."""
 
@@ -60,7 +61,8 @@ class Ways:
     def tell(self, own: Prefix, cluster: ClusterId, over: Callable[[NodeId], Way], members: Iterable[Contact]) -> None:
         """Tell neighbours and members what has moved; `over` are our own links, `own` is our place in the cube."""
         if self._step.tick % _TOLD_ANEW_TICKS == 0:
-            self._told.clear()
+            # As if they had heard nothing; yet what is known no more by now is still taken back.
+            self._told = {hearer: dict.fromkeys(told, NO_WAY) for hearer, told in self._told.items()}
         here = list(members)
         ways = self._ways(own, over)
         local = _mean([over(member.id) for member in here])
@@ -74,12 +76,15 @@ class Ways:
         told = self._told.setdefault(hearer.id, {})
         news = [(cluster, way) for cluster, way in ways.items() if way.has_moved(told.get(cluster, NO_WAY))]
         news += [(cluster, NO_WAY) for cluster in told if cluster not in ways]
+        if len(news) > WAYS_TOLD_MAX:
+            # First what was never told, then what was told longest ago: busy links move at every beat.
+            place = {cluster: number for number, cluster in enumerate(told)}
+            news = sorted(news, key=lambda one: place.get(one[0], -1))[:WAYS_TOLD_MAX]
         if news:
-            self._step.send(hearer, WayNews(tuple(news[:WAYS_TOLD_MAX])))
-            for cluster, way in news[:WAYS_TOLD_MAX]:
-                if way == NO_WAY:
-                    told.pop(cluster)
-                else:
+            self._step.send(hearer, WayNews(tuple(news)))
+            for cluster, way in news:
+                told.pop(cluster, None)
+                if way != NO_WAY:
                     told[cluster] = way
 
     def _ways(self, own: Prefix, over: Callable[[NodeId], Way]) -> dict[ClusterId, Way]:

@@ -62,6 +62,10 @@ def is_late(age_us: int, timeout_us: int, deadline_us: int) -> bool:
     return (0 < timeout_us < age_us) or (0 < deadline_us < age_us)
 
 
+_SUM_MAX: Final = (1 << 63) - 1
+_Sum = Annotated[int, msgspec.Meta(ge=0, le=_SUM_MAX)]
+
+
 class BidSum(msgspec.Struct, frozen=True, array_like=True):
     """What pairs of event and subscription that must be handed over by one age bid together.
 
@@ -70,9 +74,9 @@ class BidSum(msgspec.Struct, frozen=True, array_like=True):
 
     limit_us: Span
     """0: any age."""
-    price: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
-    penalty: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
-    pairs: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+    price: _Sum
+    penalty: _Sum
+    pairs: _Sum
 
 
 def sum_bids(timeout_us: int, several: Iterable[tuple[Bid | None, int]]) -> tuple[BidSum, ...]:
@@ -84,4 +88,5 @@ def sum_bids(timeout_us: int, several: Iterable[tuple[Bid | None, int]]) -> tupl
         of_limit[0] += one.price * pairs
         of_limit[1] += one.penalty * pairs
         of_limit[2] += pairs
-    return tuple([BidSum(limit, *totals) for limit, totals in sorted(sums.items())])
+    # A liar may say that so much is owed: a message must be able to carry the sum.
+    return tuple([BidSum(limit, *[min(_SUM_MAX, one) for one in totals]) for limit, totals in sorted(sums.items())])

@@ -39,7 +39,13 @@ PART_US: Final = SECOND_US // 4
 """So much of a link may take one message that could be several."""
 _NOTICEABLE: Final = 0.1
 """An estimate that moved by less is not worth computing all priorities anew."""
+_RECKONED_US: Final = 200
+"""By so much for each message that waits are estimates told apart: with each all are computed anew. A guess."""
 _FIRST: Final = Ping()
+_LIGHT_BYTES: Final = 1000
+"""So little is not held up by its own size, as far as its receiver can tell. A guess."""
+_SHOWN_US: Final = 20 * SECOND_US
+"""Well within what `LinkClocks` remembers."""
 _UNKNOWN: Final = LinkEstimate(0.0, 0.0)
 """A link that was never full holds nothing up."""
 
@@ -58,6 +64,9 @@ class _Link:
     pace: Pace = field(default_factory=lambda: Pace(0))
     told: LinkEstimate = _UNKNOWN
     """What its queue goes by."""
+    told_us: int = 0
+    shown_us: int | None = None
+    """When its receiver was last shown how long it takes what nothing holds up."""
     leaving: list[tuple[Transmission, Message]] = field(default_factory=list)
     """What filled the link: it counts as gone when the link has drained."""
 
@@ -153,6 +162,7 @@ class Egress:
     ) -> None:
         """Give messages to the driver. What fills the link goes alone, so that no urgent one is held up by it."""
         pace, peer, now = link.pace, link.contact.id, self._step.now
+        was_full = pace.is_full
         pace.take(spent)
         is_full = pace.is_full
         for place, transmission in () if followed is None else enumerate(followed):
@@ -163,10 +173,24 @@ class Egress:
                 self._note_left(link, transmission, messages[place])
         if is_full and len(messages) > 1:
             last = messages[-1].weight
+            self._show(link, spent - last, stamp, was_full=was_full)
             self._step.effects.append(Transmit(peer, messages[:-1], stamp, now, spent - last))
             messages, spent = messages[-1:], last
+        self._show(link, spent, stamp, was_full=was_full)
         drained_to = pace.window // 2 if is_full else None
         self._step.effects.append(Transmit(peer, messages, stamp, now, spent, drained_to))
+
+    def _show(self, link: _Link, spent: int, stamp: Stamp, *, was_full: bool) -> None:
+        """How long a message is on the link shows beside one that nothing held up: what is heavy never goes alone."""
+        now = self._step.now
+        if spent > _LIGHT_BYTES:
+            if link.shown_us is not None and now - link.shown_us < _SHOWN_US:
+                return
+            link.pace.take(_FIRST.weight)
+            self._step.effects.append(Transmit(link.contact.id, [_FIRST], stamp, now, _FIRST.weight))
+        elif was_full:
+            return
+        link.shown_us = now
 
     def _note_left(self, link: _Link, transmission: Transmission, message: Message) -> None:
         expected_us = link.pace.expected_us(message.weight) if link.pace.is_known else 0
@@ -338,7 +362,6 @@ class Egress:
             # Said twice of one link, the driver's sums go on.
             link.is_up, link.pace = True, Pace(news.window, news.round_trip_us)
             if link.content:
-                # How long it is on the link shows beside a message that nothing held up: so none of it goes first.
                 self._hand_over(link, [_FIRST], None, _FIRST.weight, self._step.stamp())
         self._transmit(link, self._step.stamp())
 
@@ -346,11 +369,15 @@ class Egress:
         link = self._links.get(news.peer)
         if link is not None and link.is_up:
             link.pace.drain(news, self._step.now)
-            if _has_moved(link.told, link.pace.estimate):
-                link.told = link.pace.estimate
-                link.content.estimate(link.told)
+            if link.told == _UNKNOWN or self._step.now - link.told_us >= _RECKONED_US * len(link.content):
+                self._tell_estimate(link)
             self._note_drained(link)
             self._transmit(link, self._step.stamp())
+
+    def _tell_estimate(self, link: _Link) -> None:
+        if _has_moved(link.told, link.pace.estimate):
+            link.told, link.told_us = link.pace.estimate, self._step.now
+            link.content.estimate(link.told)
 
     def _note_drained(self, link: _Link) -> None:
         for transmission, message in link.leaving:

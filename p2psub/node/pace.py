@@ -108,7 +108,8 @@ class Pace:
             fitting = int((WINDOW_US + self._round_trip_us) * BYTES_PER_KB / self._mean_us_per_kb)
             # Little that arrived at once may have found room in a buffer: it does not say that more would.
             trusted = max(self.window, _GROWTH * news.busy_bytes)
-            self.window = max(1, min(WINDOW_BYTES_MAX, fitting, trusted))
+            # There is always room for one message more: with that the driver is asked to look again.
+            self.window = max(self.under_way + 1, min(WINDOW_BYTES_MAX, fitting, trusted))
 
     def _measure(self, busy_us: int, busy_bytes: int, now: Micros) -> None:
         """Times and bytes are added up apart, so that a short look counts for little."""

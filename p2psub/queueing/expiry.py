@@ -59,6 +59,9 @@ class Expiry(Generic[T]):
         deviations = self._quantile / ROOT_2
         by_quantile = [centre_us - deviations / stretch for centre_us, stretch, _, _ in prospects]
         last_us = max(by_quantile)
+        if last_us < -ROUNDING_US:
+            # It always was. Others name the way beyond our link, and no float tells two instants of theirs apart.
+            return 0
         latest_us = int(last_us) - ROUNDING_US
         for after_us, prospect in zip(by_quantile, prospects, strict=True):
             if after_us >= last_us - ROUNDING_US:

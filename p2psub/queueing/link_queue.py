@@ -13,7 +13,7 @@ from p2psub.errors import ConfigError
 from p2psub.model.instants import Micros
 from p2psub.model.reasons import Reason
 from p2psub.model.stakes import LinkEstimate, Unsent, Waiting
-from p2psub.queueing.expiry import Expiry
+from p2psub.queueing.expiry import Expiry, expires_at
 from p2psub.queueing.fcfs import FirstComeFirstServed
 from p2psub.queueing.fix import FixedPriority
 from p2psub.queueing.least_worth import LeastWorth
@@ -76,6 +76,9 @@ class LinkQueue(Generic[T]):
             self._timeless.push(ticket)
             return
         self._pressed += 1
+        if self._looks_at_time and expires_at(waiting) is None:
+            # A pair of it may have it whenever: it stands in that line, too, lest what others bid keep it here for ever.
+            self._timeless.push(ticket)
         prospects = prospects_of(waiting, self._link) if is_pressed else []
         self._policy.push(ticket, prospects)
         if self._expiry is not None:

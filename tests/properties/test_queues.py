@@ -15,6 +15,7 @@ from p2psub.model.reasons import Reason
 from p2psub.model.stakes import LinkEstimate, Stake, Waiting
 from p2psub.queueing.link_queue import LinkQueue
 from p2psub.queueing.sizes import MeanSize
+from p2psub.queueing.timeless import BEHIND_US_MAX
 from tests.oracles.earnings import StraightQueue
 
 BEGIN: Final = 1_000_000_000_000
@@ -59,6 +60,8 @@ class Both:
     now: int = BEGIN
     pushed: int = 0
     sizes: MeanSize = field(default_factory=MeanSize)
+    debt_bytes: int = 0
+    """What must go by priority before the next goes because a pair of it, which may have it whenever, waited long."""
 
     def __post_init__(self) -> None:
         self.queue: LinkQueue[int] = LinkQueue("mtep", self.link, weight=self.weight, epsilon=self.epsilon)
@@ -95,9 +98,20 @@ class Both:
         """Both choose the same."""
         if self.straight.waiting:
             postponed_us = self.sizes.mean_bytes / 1000 * self.link.mean_us_per_kb
-            first = self.straight.first(self.now, postponed_us)
+            first = self.overdue() or self.straight.first(self.now, postponed_us)
+            self.debt_bytes = 3 * first.size_bytes if self.overdue() else max(0, self.debt_bytes - first.size_bytes)
             assert self.queue.pop(Micros(self.now)).item == first.item
             self.straight.waiting.remove(first)
+
+    def overdue(self) -> Waiting[int] | None:
+        """The first that may have to wait for ever by priority, if its turn has come all the same."""
+        patient = [
+            event
+            for event in self.straight.waiting
+            if event.expires_us is None and any(stake.due_us is None for stake in event.stakes)
+        ]
+        is_due = patient and not self.debt_bytes and self.now - patient[0].since_us >= BEHIND_US_MAX
+        return patient[0] if is_due else None
 
     def estimate(self, link: LinkEstimate) -> None:
         """The link became faster or slower."""

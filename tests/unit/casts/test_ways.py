@@ -114,6 +114,18 @@ def test_what_is_known_no_more_is_taken_back() -> None:
     assert d.tell() == {}
 
 
+def test_what_is_known_no_more_is_taken_back_also_where_all_is_told_again() -> None:
+    """Whatever the beat at which it is forgotten."""
+    a, d = Station("a"), Station("d")
+    for beats in range(1, 25):
+        d.slow[Station("c").contact.id] = SLOW
+        for _ in range(beats):
+            a.hear(d, d.tell())
+        d.slow.clear()
+        a.hear(d, d.tell())
+        assert a.ways.beyond(d.contact.id, ClusterId("c")) == NO_WAY
+
+
 def test_a_lost_link_is_forgotten_and_told_anew() -> None:
     """Another process may come over the next one."""
     a, d = Station("a"), Station("d")
@@ -155,6 +167,12 @@ def test_a_message_tells_no_more_than_so_many_and_the_next_the_rest() -> None:
     first, second = station.tell()[neighbour.id], station.tell()[neighbour.id]
     assert len(first) == WAYS_TOLD_MAX
     assert first.keys().isdisjoint(second)
+    heard: set[str] = set()
+    for faster in range(1, 5):
+        for other in directory.neighbours(station.prefix):
+            station.slow[other.id] = Way(SLOW.mean_us_per_kb >> faster, 400, 5_000)
+        heard |= station.tell()[neighbour.id].keys()
+    assert len(heard) > WAYS_TOLD_MAX
 
 
 def test_the_largest_figure_that_a_liar_can_say_is_told_on_so_that_it_can_be_read() -> None:

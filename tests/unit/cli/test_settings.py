@@ -101,6 +101,8 @@ def test_bootstrap_has_a_table_and_variables_of_its_own(tmp_path: Path) -> None:
         ("[node.ring]\nfingers = true", 2, "node.ring.fingers", "expected int, got bool"),
         ("[node]\nring = {fingers = 0}", 2, "node.ring.fingers", "expected int >= 1"),
         ("[node.egress]\nbulk_share = 1.5", 2, "node.egress.bulk_share", "part of 1"),
+        ("[node.egress]\nbulk_share = 1.0", 2, "node.egress.bulk_share", "less than 1"),
+        ("[node.egress]\nepsilon = 1", 2, "node.egress.epsilon", "nothing would ever be sent"),
         ("[node.pubsub]\ncopies = 9", 2, "node.pubsub.copies", "no more copies"),
         ("[node.liveness]\ndead_after_ticks = 2", 2, "node.liveness.dead_after_ticks", "each later"),
         ("[node.cluster]\nsize_max = 2", 1, "node.cluster.size_target", "rising order"),

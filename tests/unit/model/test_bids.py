@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from p2psub.model.bids import DEADLINE_US_MAX, PRICE_MAX, PRICE_ONE, Bid
+from p2psub.model.bids import DEADLINE_US_MAX, PRICE_MAX, PRICE_ONE, Bid, BidSum, sum_bids
 
 
 def test_a_bid_that_nobody_made_presses_nobody() -> None:
@@ -26,3 +26,11 @@ def test_a_bid_beyond_its_caps_is_not_decoded(bid: tuple[int, int, int]) -> None
 def test_the_dearest_bids_of_a_million_pairs_add_up_in_63_bits() -> None:
     """So sums travel as ints."""
     assert 1_000_000 * (2 * PRICE_MAX) < 1 << 63
+
+
+def test_a_sum_that_a_liar_makes_too_large_can_still_be_told() -> None:
+    """What is owed is what other members say: a message with it must be one that every peer decodes."""
+    dearest = Bid(0, PRICE_MAX, PRICE_MAX)
+    (total,) = sum_bids(0, [(dearest, 256)] * 100_000)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(total), type=BidSum) == total
+    assert total.pairs == 25_600_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from p2psub.model.messages.liveness import Ping
 from p2psub.model.messages.pubsub import Deliver, OwedParcel, Predecessor, Publish, StoreCopy, Want
 from p2psub.model.outcomes import Outcome
 from p2psub.model.records import Kind
+from p2psub.model.stakes import LinkEstimate
 from p2psub.model.transmission import Transmission
 from p2psub.model.ways import NO_WAY
 from p2psub.node.egress import Egress
@@ -165,6 +168,8 @@ def test_control_has_as_much_of_a_link_again_as_content() -> None:
     link = Link()
     size = content(1, 1_000).weight
     link.up(window=size)
+    link.send(URGENT)
+    link.drained()
     assert link.send(content(1, 1_000), content(2)) == [content(1, 1_000)]
     room = -(-size // CONTROL.weight)
     assert link.send(*[CONTROL] * (room + 3)) == [CONTROL] * room
@@ -324,7 +329,7 @@ def test_a_link_that_is_up_twice_goes_on_counting() -> None:
     """A driver may say so again of a link that it has; what arrived is a sum since the first time."""
     link = Link()
     link.up(window=1_000)
-    assert link.send(content(1, 5_000)) == [content(1, 5_000)]
+    assert link.send(content(1, 5_000)) == [FIRST, content(1, 5_000)]
     assert link.up(window=1_000) == []
     assert link.send(content(2)) == []
     assert link.drained() == [content(2)]
@@ -406,7 +411,7 @@ def test_patience_knows_how_long_a_slow_link_needs() -> None:
     size = content(1, 10_000).weight
     link.up(window=size)
     followed(link, content(1, 10_000))
-    assert link.transmitted() == [content(1, 10_000)]
+    assert link.transmitted() == [FIRST, content(1, 10_000)]
     pass_ticks(link, 4)
     link.drained()
     (second,) = followed(link, content(2, 10_000))
@@ -466,3 +471,61 @@ def test_a_full_queue_gives_up_what_is_repeated_first() -> None:
     assert link.core.queued == 4
     assert len(records_of(link.step, Kind.DROP)) == 2
     assert link.up() == [FIRST, URGENT, CONTROL, content(1), content(2)]
+
+
+def test_a_link_that_turns_out_slow_goes_on_by_itself() -> None:
+    """Half of the first window is more than all of the next: no heartbeat need come by to have the rest sent."""
+    link = Link()
+    link.up(window=16_000)
+    for sequence in range(1, 20):
+        link.step.send(PEER, content(sequence, size=2_000))
+    link.core.flush()
+    sent = arrived = 0
+    while link.core.queued:
+        effects = effects_of(link.step, Transmit)
+        sent += sum(effect.weight for effect in effects)
+        asked = [effect.drained_to for effect in effects if effect.drained_to is not None]
+        assert asked, "the driver says nothing more of this link"
+        busy_bytes = sent - asked[-1] - arrived
+        arrived += busy_bytes
+        link.step.now = Micros(link.step.now + 16 * busy_bytes)
+        link.core.link_drained(LinkDrained(PEER.id, arrived, 16 * busy_bytes, busy_bytes))
+
+
+def test_heavy_content_never_shows_first_how_long_a_link_takes() -> None:
+    """Also over a link that its other side opened, and where nothing light went for a while."""
+    link = Link()
+    link.up()
+    large = [content(sequence, size=5_000) for sequence in range(1, 6)]
+    assert link.send(large[0]) == [FIRST, large[0]]
+    link.step.now = Micros(15_000_000)
+    assert link.send(large[1]) == [large[1]]
+    link.step.now = Micros(25_000_000)
+    link.send(large[2])
+    assert [effect.messages for effect in effects_of(link.step, Transmit)] == []
+    link.step.now = Micros(40_000_000)
+    link.send(CONTROL)
+    link.step.now = Micros(55_000_000)
+    assert link.send(large[3]) == [large[3]]
+    link.step.now = Micros(61_000_000)
+    link.step.send(PEER, large[4])
+    link.core.flush()
+    assert [effect.messages for effect in effects_of(link.step, Transmit)] == [[FIRST], [large[4]]]
+
+
+def test_with_a_long_queue_estimates_are_told_seldom() -> None:
+    """With each one all that waits is computed anew: a line that trembles must not take all of a node's time."""
+    link = Link(queued_max=10_000)
+    link.up(window=1_000)
+    link.send(*[content(sequence, size=900) for sequence in range(1, 5_002)])
+    told: list[tuple[int, LinkEstimate]] = []
+    for look in range(1, 31):
+        link.step.now = Micros(look * 100_000)
+        link.core.link_drained(LinkDrained(PEER.id, link.sent, 100_000, 500 if look // 8 % 2 else 3_000))
+        link.transmitted()
+        estimate = link.core._links[PEER.id].told
+        if not told or told[-1][1] != estimate:
+            told.append((look * 100_000, estimate))
+    assert told[0][0] == 100_000
+    assert len(told) > 2
+    assert all(after - before >= 900_000 for (before, _), (after, _) in pairwise(told))

@@ -95,3 +95,16 @@ def test_the_deviation_is_that_of_looks() -> None:
         uneven.slow(5_000, KB_US * (1 + number % 2))
     assert even.pace.estimate.deviation_us_per_kb == pytest.approx(0.0, abs=1e-6)
     assert 0.2 * KB_US < uneven.pace.estimate.deviation_us_per_kb < KB_US
+
+
+def test_a_link_has_room_for_one_more_whatever_a_look_showed() -> None:
+    """Only what is put on a full link asks the driver for another look: a window that is all used would stay so."""
+    pace = Pace(FIRST_WINDOW)
+    pace.take(FIRST_WINDOW)
+    half = FIRST_WINDOW // 2
+    pace.drain(LinkDrained(at(2).id, half, half * KB_US // 1000, half), Micros(SECOND_US))
+    assert pace.window * KB_US // 1000 > 100_000
+    assert (pace.under_way, pace.window) == (half, half + 1)
+    pace.take(500)
+    pace.drain(LinkDrained(at(2).id, FIRST_WINDOW + 500, half * KB_US // 1000, half), Micros(2 * SECOND_US))
+    assert pace.window * KB_US // 1000 == pytest.approx(100_000, rel=0.01)

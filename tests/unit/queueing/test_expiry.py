@@ -7,6 +7,8 @@ from bisect import bisect_left
 import pytest
 
 from p2psub.model.instants import Micros
+from p2psub.model.reasons import Reason
+from p2psub.model.stakes import Stake
 from p2psub.queueing.expiry import expires_at
 from p2psub.queueing.link_queue import LinkQueue
 from p2psub.queueing.prospects import prospects_of, success
@@ -45,6 +47,23 @@ def test_it_is_hopeless_in_the_microsecond_in_which_its_best_chance_falls_to_eps
     assert 20_000_000 < first_us < 40_000_000
     assert queue.expire(Micros(BEGIN + first_us - 1)) == []
     assert len(queue.expire(Micros(BEGIN + first_us))) == 1
+
+
+def test_a_way_that_is_said_to_take_for_ever_is_hopeless_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others name the ways: no figure of theirs makes us look for an instant that no float can tell from the next."""
+    looks: list[float] = []
+
+    def counted(centre_us: float, stretch: float, waited_us: float) -> float:
+        looks.append(waited_us)
+        return success(centre_us, stretch, waited_us)
+
+    monkeypatch.setattr("p2psub.queueing.expiry.success", counted)
+    for figure in (1 << 62, 1 << 50, 1 << 40):
+        queue: LinkQueue[str] = LinkQueue("mtep", LINE)
+        endless = Stake(after(20.0), 1, 0, figure, figure, figure)
+        queue.push(message("x", endless, size_kb=1_000.0), BEGIN)
+        assert [unsent.reason for unsent in queue.expire(BEGIN)] == [Reason.HOPELESS]
+    assert len(looks) < 100
 
 
 def test_the_tickets_of_what_left_do_not_pile_up() -> None:

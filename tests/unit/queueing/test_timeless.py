@@ -60,3 +60,18 @@ def test_a_timeout_presses_too() -> None:
     queue.push(message("timeless"), BEGIN)
     queue.push(message("expires", stake(None), expires_s=30.0), BEGIN)
     assert queue.pop(BEGIN).item == "expires"
+
+
+def test_a_pair_without_deadline_waits_no_longer_because_others_have_one() -> None:
+    """One message for both: what others bid never lets it go by its priority, so it has its turn like any other."""
+    queue: LinkQueue[str] = LinkQueue("mtep", LINE)
+    queue.push(message("both", stake(5.0, price=0.1), stake(None)), BEGIN)
+    queue.push(message("timeless"), BEGIN)
+    left: list[str] = []
+    for number in range(40):
+        now = after(3.0 * number)
+        queue.push(message("dear", stake(3.0 * number + 60.0, price=5.0), since_s=3.0 * number), now)
+        left.append(queue.pop(now).item)
+    assert left[:20] == ["dear"] * 20
+    assert left[20:25] == ["both", "dear", "dear", "dear", "timeless"]
+    assert set(left[25:]) == {"dear"}
