@@ -318,7 +318,9 @@ class Casts:
             cast.done(summary, is_whole)
 
     def _summary(self, cast: _OpenCast) -> Summary:
-        parts = [cast.local, *(half.summary for half in cast.halves.values())]
+        if cast.local is not None and not cast.halves:
+            return cast.local
+        parts = [cast.local, *[half.summary for half in cast.halves.values()]]
         return cast.payload.merge([part for part in parts if part is not None])
 
     # Time

@@ -9,7 +9,6 @@ that few links are opened.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 from typing import Final
 
 from p2psub.casts import spread
@@ -25,6 +24,8 @@ from p2psub.overlay.directory import Directory
 from p2psub.overlay.hypercube import Hypercube
 from p2psub.overlay.liveness import Liveness
 
+_PRESENT: Final = Standing.PRESENT
+"""Looked up once: a member of an enumeration costs as much as a call."""
 _COMPARED_MAX: Final = 8
 """Of so many targets at most the ways are compared: each costs a look at the ways to all the others. A guess."""
 
@@ -80,11 +81,14 @@ class Entrances:
 
     def _targets(self, half: Prefix, near: Prefix, stops: Sequence[ClusterId]) -> list[Prefix]:
         """The targets in a half, those first that share most bits with the neighbour."""
-        known = [self._directory.get(cluster) for cluster in stops]
-        places = [entry.prefix for entry in known if entry is not None and entry.standing is Standing.PRESENT]
-        return sorted(
-            [place for place in places if overlaps(half, place)], key=lambda place: -_shared_bits(place, near)
-        )
+        places: list[Prefix] = []
+        for cluster in stops:
+            entry = self._directory.get(cluster)
+            if entry is not None and entry.standing is _PRESENT and overlaps(half, entry.prefix):
+                places.append(entry.prefix)
+        if len(places) > 1:
+            places.sort(key=lambda place: -_shared_bits(place, near))
+        return places
 
     def _quickest(self, able: list[Contact], stops: Sequence[ClusterId], request: CastRequest) -> Contact:
         """The one with the least sum, and of equals the first."""
@@ -107,4 +111,9 @@ class Entrances:
 
 
 def _shared_bits(one: Prefix, other: Prefix) -> int:
-    return sum(1 for _ in takewhile(lambda bits: bits[0] == bits[1], zip(one, other, strict=False)))
+    shared = 0
+    for bit, other_bit in zip(one, other, strict=False):
+        if bit != other_bit:
+            break
+        shared += 1
+    return shared

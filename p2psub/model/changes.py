@@ -24,8 +24,6 @@ class ChangeNumber(NamedTuple):
     n: Natural
 
 
-_CHANGE_BYTES = 192
-"""What a change takes without its filter: five ids and two names."""
 LOG_BYTES = 64
 """What one log of a vector takes, roughly."""
 
@@ -35,16 +33,6 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
     number: ChangeNumber
     record: Declaration
-
-    @property
-    def weight(self) -> int:
-        """Roughly its bytes on a link."""
-        return _CHANGE_BYTES + self.record.filter.weight
-
-
-def weight_of(change: Change) -> int:
-    """Roughly the bytes of a change."""
-    return change.weight
 
 
 Vector = tuple[tuple[LogId, int], ...]

@@ -13,19 +13,25 @@ AHEAD_US_MAX: Final = 24 * 3600 * SECOND_US
 class HybridClock:
     """Stamps that never run backwards and always exceed what was heard."""
 
-    __slots__ = ("_last",)
+    __slots__ = ("_ticks", "_wall_us")
 
     def __init__(self) -> None:
-        self._last = Stamp(0, 0)
+        self._wall_us = 0
+        self._ticks = 0
 
     def tick(self, wall_us: int) -> Stamp:
         """Stamp a local happening."""
-        last = self._last
-        stamp = self._last = Stamp(wall_us, 0) if wall_us > last.wall_us else Stamp(last.wall_us, last.ticks + 1)
-        return stamp
+        if wall_us > self._wall_us:
+            self._wall_us, self._ticks = wall_us, 0
+        else:
+            self._ticks += 1
+        return Stamp(self._wall_us, self._ticks)
 
     def hear(self, heard: Stamp) -> None:
         """Take note of another node's stamp, so that the next own one is later; one absurdly far ahead is ignored."""
-        last = self._last
-        if heard > last and (heard.wall_us <= last.wall_us + AHEAD_US_MAX or not last.wall_us):
-            self._last = heard
+        wall_us, known_us = heard.wall_us, self._wall_us
+        if wall_us > known_us:
+            if wall_us <= known_us + AHEAD_US_MAX or not known_us:
+                self._wall_us, self._ticks = wall_us, heard.ticks
+        elif wall_us == known_us:
+            self._ticks = max(self._ticks, heard.ticks)

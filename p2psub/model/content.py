@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 import hashlib
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
 from p2psub.model.bids import Bid, Span
 from p2psub.model.ids import ClusterId, EventId, Key, Natural, SubscriptionId, key_of_shard, key_of_topic
 from p2psub.model.instants import Micros
+from p2psub.model.weights import weight_of_filter, weight_of_predicate
 
 
 class Moment(msgspec.Struct, frozen=True, order=True):
@@ -70,19 +71,6 @@ class Operator(enum.StrEnum):
     EXISTS = "exists"
 
 
-_PREDICATE_BYTES = 24
-"""What a predicate takes beside its attribute and its constant."""
-
-
-def _bytes_of(value: Value) -> int:
-    """What a value takes at most on a link."""
-    if isinstance(value, str):
-        return 5 + (len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass")))
-    if isinstance(value, frozenset):
-        return 5 + sum(map(_bytes_of, value))
-    return 16
-
-
 class Predicate(msgspec.Struct, frozen=True, array_like=True):
     """One attribute filter (a, op, c)."""
 
@@ -93,7 +81,7 @@ class Predicate(msgspec.Struct, frozen=True, array_like=True):
     @property
     def weight(self) -> int:
         """Its bytes on a link, or a few more."""
-        return _PREDICATE_BYTES + _bytes_of(self.attribute) + _bytes_of(self.constant)
+        return weight_of_predicate(self)
 
 
 class Filter(msgspec.Struct, frozen=True, array_like=True):
@@ -103,8 +91,8 @@ class Filter(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def weight(self) -> int:
-        """Its bytes on a link, or a few more. What occurs often counts as often: so it travels."""
-        return sum([predicate.weight for conjunction in self.conjunctions for predicate in conjunction])
+        """Its bytes on a link, or a few more."""
+        return weight_of_filter(self)
 
 
 class Guarantee(enum.StrEnum):
@@ -195,7 +183,7 @@ Declaration = Subscription | Advertisement
 """What a peer has every cluster know."""
 
 
-AGE_US_MAX = 1 << 52
+AGE_US_MAX: Final = 1 << 52
 """A century and more: whatever an age is added to stays far below what a message can say."""
 
 
@@ -203,19 +191,14 @@ Age = Annotated[Micros, msgspec.Meta(ge=0, le=AGE_US_MAX)]
 """How long ago events were published, as each hop advances it: no clock but the hop's own is consulted."""
 
 
-def older(age_us: Micros, by_us: int) -> Micros:
-    """An age so much later."""
-    return Micros(min(age_us + by_us, AGE_US_MAX))
-
-
 def pinned_topics(wanted: Filter) -> tuple[str, ...]:
     """The topics that a filter pins, sorted; empty if some conjunction would take any topic."""
-    topics: dict[str, None] = {}
+    topics: set[str] = set()
     for conjunction in wanted.conjunctions:
         named = _topics_of_conjunction(conjunction)
         if not named:
             return ()
-        topics.update(dict.fromkeys(named))
+        topics.update(named)
     return tuple(sorted(topics)) if len(topics) <= PINNED_TOPICS_MAX else ()
 
 
@@ -235,7 +218,7 @@ def keys_of(declared: Declaration, shards: int) -> tuple[Key, ...]:
         return ()
     topics = pinned_topics(declared.filter)
     if topics:
-        return tuple(key_of_topic(topic) for topic in topics)
+        return tuple(map(key_of_topic, topics))
     return (key_of_shard(shard_of(declared.id, shards)),)
 
 

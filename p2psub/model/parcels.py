@@ -5,7 +5,7 @@ The events of a parcel have sequence numbers in a row, so an event is named by i
 
 from __future__ import annotations
 
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -13,18 +13,12 @@ from p2psub.model.content import Event, Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import EventId, Natural, NodeId
 from p2psub.model.merkle import narrow_proof
-from p2psub.model.place_sets import indexes_within, lowest, places_in, to_bitmap
+from p2psub.model.parcel_parts import first_of, places_of
+from p2psub.model.place_sets import indexes_within, places_in, to_bitmap
 from p2psub.model.seals import BATCH_MAX, Leaf, Signature
 
 Bitmap = Annotated[bytes, msgspec.Meta(max_length=BATCH_MAX // 8)]
 """A set of places as it travels, lowest first. An empty one stands for all that travel with it."""
-
-
-_MEASURED_MAX: Final = 8
-"""Events of a parcel that are measured to tell its weight. A guess: what one process publishes in one step is alike."""
-_BODY_HEAD: Final = 3
-"""What MessagePack puts before a body, or a byte or two more."""
-_encoder: Final = msgspec.msgpack.Encoder()
 
 
 class ParcelId(NamedTuple):
@@ -53,15 +47,12 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     @property
     def places(self) -> int:
         """Where its events are."""
-        return int.from_bytes(self.bitmap, "little") if self.bitmap else (1 << self.size) - 1
+        return places_of(self)
 
     @property
     def first(self) -> EventId:
         """The id of the event at place 0, whether it is here or not."""
-        first = self.events[0].id
-        if not self.bitmap:
-            return first
-        return EventId(first.node, first.incarnation, first.sequence - lowest(self.places))
+        return first_of(self)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -71,29 +62,6 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     def timeout_us(self) -> int:
         """Of all its events; 0: none."""
         return self.events[0].timeout_us
-
-    @property
-    def weight(self) -> int:
-        """Its bytes on a link, or a few more or less."""
-        beside = (self.number, self.size, self.bitmap, self.signature, self.proof)
-        return measured(beside) + weight_of_events(self.events)
-
-    def is_sound(self) -> bool:
-        """Whether it is what a publisher could have made: events of one start of one peer, alike, each at its place."""
-        events = self.events
-        places = self.places
-        if not events or places >> self.size or places.bit_count() != len(events):
-            return False
-        node, incarnation, sequence = events[0].id
-        base, guarantee, timeout_us = sequence - lowest(places), events[0].guarantee, events[0].timeout_us
-        if base < 0 or len(events) == 1:
-            return base >= 0
-        for event, place in zip(events, places_in(places), strict=True):
-            if event.id != (node, incarnation, base + place) or event.guarantee is not guarantee:
-                return False
-            if event.timeout_us != timeout_us:
-                return False
-        return True
 
     def events_at(self, places: int) -> list[Event]:
         """The events at some of its places."""
@@ -115,21 +83,3 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
             return self
         events = tuple(self.events_at(places))
         return Parcel(self.number, self.size, events, to_bitmap(places), self.signature, proof)
-
-
-def weight_of_events(events: tuple[Event, ...]) -> int:
-    """Their bytes on a link, or a few more or less: of many events all bodies, and the rest of some in even steps."""
-    if len(events) == 1:
-        return 1 + len(events[0].body) + _beside_body(events[0])
-    some = events[:: -(-len(events) // _MEASURED_MAX)]
-    beside = 1 + sum([_beside_body(event) for event in some])
-    return sum([len(event.body) for event in events]) + beside * len(events) // len(some)
-
-
-def _beside_body(e: Event) -> int:
-    return _BODY_HEAD + measured((e.id, e.topic, e.attributes, e.retain_us, e.guarantee, e.timeout_us))
-
-
-def measured(part: object) -> int:
-    """Bytes of what is small beside the bodies, by the encoder itself."""
-    return len(_encoder.encode(part))

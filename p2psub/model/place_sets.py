@@ -77,13 +77,16 @@ def union_of(several: Iterable[int]) -> int:
 
 def event_runs(first: EventId, places: int) -> list[tuple[EventId, int | None]]:
     """The events at some places, as a record names them: the first of each run, and how many if there are more."""
-    node, incarnation, sequence = first
     if not places & (places - 1):
-        return [(EventId(node, incarnation, sequence + lowest(places)), None)] if places else []
-    return [
-        (EventId(node, incarnation, sequence + place), None if count == 1 else count)
-        for place, count in runs_of(places)
-    ]
+        return [(event_at(first, lowest(places)), None)] if places else []
+    return [(event_at(first, place), None if count == 1 else count) for place, count in runs_of(places)]
+
+
+def event_at(first: EventId, place: int) -> EventId:
+    """The event at a place, by that at place 0."""
+    node, incarnation, sequence = first
+    # As `EventId` does it, whose constructor stays interpreted.
+    return tuple.__new__(EventId, (node, incarnation, sequence + place))
 
 
 def to_bitmap(places: int) -> bytes:

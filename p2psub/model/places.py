@@ -64,7 +64,8 @@ class Table(msgspec.Struct, frozen=True, array_like=True):
 
     def owner_of(self, key: Key) -> Contact:
         """successor(key) among the members of this table."""
-        return self.owners[self._index_of(key) % len(self.owners)]
+        owners = self.owners
+        return owners[bisect_left(owners, key, key=_id_of) % len(owners)]
 
     def holders_of(self, key: Key, count: int) -> list[Contact]:
         """The owner and the members after it, `count` in all where there are as many."""

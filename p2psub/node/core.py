@@ -44,6 +44,7 @@ from p2psub.model.status import NodeStatus
 from p2psub.model.step import Step
 from p2psub.node.cores import assemble
 from p2psub.node.link_clocks import LinkClocks
+from p2psub.node.message_traits import aged
 from p2psub.node.roles import Roles
 from p2psub.node.security_context import SecurityContext
 from p2psub.overlay.hypercube import DIRECTORY_NAMESPACE
@@ -78,6 +79,7 @@ class NodeCore:
         packs: StoredPacks | None = None,
     ) -> None:
         self._config = config
+        self._tick_us = config.tick_us
         self._disk: Disk | None = disk
         self._packs = packs or StoredPacks()
         self._step = Step(me, incarnation, rng, wall_offset_us, self._packs.last)
@@ -198,7 +200,7 @@ class NodeCore:
             self._recover(self._disk)
             self._disk, self._packs = None, StoredPacks()
             step.record(Kind.START, heartbeat_us=self._config.heartbeat_us, copies_required=self._config.pubsub.copies)
-            step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._config.tick_us))))
+            step.effects.append(SetTimer(Micros(now + step.rng.randrange(self._tick_us))))
         life = self._roles.life
         for input_ in inputs:
             if life.has_left and not isinstance(input_, LinkUp | LinkDrained | LinkLost | FromDisk):
@@ -236,7 +238,7 @@ class NodeCore:
             if handler is None:
                 self._step.record(Kind.DROP, peer=peer.id, reason=Reason.UNEXPECTED_MESSAGE)
             else:
-                handler(peer, message.aged(link_us) if link_us else message)
+                handler(peer, aged(message, link_us) if link_us else message)
 
     def _take(self, input_: Input) -> None:
         cores = self._cores
@@ -297,7 +299,7 @@ class NodeCore:
         """Half a heartbeat: everything periodic rides on it."""
         cores = self._cores
         self._step.tick += 1
-        self._step.effects.append(SetTimer(Micros(self._step.now + self._config.tick_us)))
+        self._step.effects.append(SetTimer(Micros(self._step.now + self._tick_us)))
         cores.egress.tick()
         self._roles.watch()
         cores.lookups.tick()

@@ -27,6 +27,7 @@ from p2psub.model.step import Step
 from p2psub.model.transmission import Transmission
 from p2psub.model.ways import NO_WAY, UNCUT_BYTES, Way
 from p2psub.node.egress_link import UNKNOWN, EgressLink
+from p2psub.node.message_traits import aged, weight_of
 from p2psub.node.pace import Pace
 from p2psub.node.queued import Content, Queued, waiting_of
 from p2psub.queueing.link_queue import LinkQueue
@@ -113,7 +114,7 @@ class Egress:
             self._queue(link, messages, followed)
             self._transmit(link, stamp)
             return
-        spent = messages[0].weight if len(messages) == 1 else self._queue_excess(link, messages, followed)
+        spent = weight_of(messages[0]) if len(messages) == 1 else self._queue_excess(link, messages, followed)
         self._hand_over(link, messages, followed, spent, stamp)
 
     def _hand_over(
@@ -124,14 +125,15 @@ class Egress:
         was_full = pace.is_full
         pace.take(spent)
         is_full = pace.is_full
-        for place, transmission in () if followed is None else enumerate(followed):
-            if transmission is not None and is_full:
-                transmission.wait()
-                link.leaving.append((transmission, messages[place]))
-            elif transmission is not None:
-                self._note_left(link, transmission, messages[place])
+        if followed is not None:
+            for place, transmission in enumerate(followed):
+                if transmission is not None and is_full:
+                    transmission.wait()
+                    link.leaving.append((transmission, messages[place]))
+                elif transmission is not None:
+                    self._note_left(link, transmission, messages[place])
         if is_full and len(messages) > 1:
-            last = messages[-1].weight
+            last = weight_of(messages[-1])
             self._show(link, spent - last, stamp, was_full=was_full)
             self._step.effects.append(Transmit(peer, messages[:-1], stamp, now, spent - last))
             messages, spent = messages[-1:], last
@@ -146,7 +148,7 @@ class Egress:
             self._step.effects.append(Transmit(link.contact.id, [_FIRST], stamp, self._step.now, _FIRST.weight))
 
     def _note_left(self, link: EgressLink, transmission: Transmission, message: Message) -> None:
-        expected_us = link.pace.expected_us(message.weight) if link.pace.is_known else 0
+        expected_us = link.pace.expected_us(weight_of(message)) if link.pace.is_known else 0
         transmission.leave(self._step.tick, expected_us // self._tick_us)
 
     def _open(self, contact: Contact) -> EgressLink:
@@ -173,7 +175,7 @@ class Egress:
                 if followed is not None:
                     del followed[count:]
                 break
-            under_way += message.weight
+            under_way += weight_of(message)
         return under_way - before
 
     def _queue(self, link: EgressLink, messages: list[Message], followed: _Followed | None) -> None:
@@ -182,7 +184,7 @@ class Egress:
             transmission = None if followed is None else followed[place]
             if transmission is not None:
                 transmission.wait()
-            self._push(link, Queued(message, message.weight, now, transmission))
+            self._push(link, Queued(message, weight_of(message), now, transmission))
         self.queued_max = max(self.queued_max, link.queued)
 
     def _push(self, link: EgressLink, queued: Queued) -> None:
@@ -234,7 +236,7 @@ class Egress:
             under_way += queued.weight
             link.queued -= 1
             link.queued_bytes -= queued.weight
-            messages.append(message.aged(waited_us) if waited_us else message)
+            messages.append(aged(message, waited_us) if waited_us else message)
             followed.append(queued.transmission)
         if messages:
             self._hand_over(link, messages, followed, under_way - before, stamp)

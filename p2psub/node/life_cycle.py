@@ -113,7 +113,7 @@ class LifeCycle:
     @property
     def is_leaving(self) -> bool:
         """Whether the node is about to go, or has gone."""
-        return self.stage in {LifeStage.LEAVING, LifeStage.LEFT}
+        return self.stage is LifeStage.LEAVING or self.has_left
 
 
 def diagram() -> str:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from p2psub.model.graycode import WHOLE, Prefix, overlaps, owns_label, padded_flip, uncovered
 from p2psub.model.ids import ClusterId, Contact, digest_of
 from p2psub.model.places import Entry, Standing
+
+_encoder: Final = msgspec.msgpack.Encoder()
 
 
 class Directory:
@@ -57,10 +60,10 @@ class Directory:
     def digest(self) -> bytes:
         """Short hash by which two nodes see that they know different things; sizes do not count."""
         if self._digest is None:
-            hasher = hashlib.blake2b(digest_size=8)
+            spelled = bytearray()
             for entry in self.entries():
-                hasher.update(msgspec.msgpack.encode(msgspec.structs.replace(entry, members=0)))
-            self._digest = hasher.digest()
+                _encoder.encode_into(msgspec.structs.replace(entry, members=0), spelled, -1)
+            self._digest = hashlib.blake2b(spelled, digest_size=8).digest()
         return self._digest
 
     def merge(self, entries: Iterable[Entry]) -> list[Entry]:
@@ -68,12 +71,16 @@ class Directory:
         changed: list[Entry] = []
         for told in entries:
             known = self._entries.get(told.cluster)
+            if told == known:
+                # As mostly.
+                continue
             merged = told if known is None else _newer_halves(known, told)
             if merged != known:
                 self._entries[told.cluster] = merged
-                self._forget_derived()
+                self._present = None
                 # Sizes travel along but are not news: two nodes that differ in one alone would exchange it for ever.
                 if known is None or merged != msgspec.structs.replace(known, members=merged.members):
+                    self._forget_derived()
                     changed.append(merged)
         return changed
 
@@ -112,8 +119,9 @@ def _borders(own: Prefix, other: Prefix) -> bool:
 
 
 def _newer_halves(known: Entry, told: Entry) -> Entry:
-    place = max(known, told, key=lambda entry: (entry.version, entry.standing, entry.prefix))
-    voice = max(known, told, key=lambda entry: (entry.epoch, entry.edition))
+    is_placed_anew = (told.version, told.standing, told.prefix) > (known.version, known.standing, known.prefix)
+    is_spoken_anew = (told.epoch, told.edition) > (known.epoch, known.edition)
+    place, voice = told if is_placed_anew else known, told if is_spoken_anew else known
     return Entry(
         known.cluster,
         place.prefix,

@@ -87,8 +87,8 @@ class Roster:
     @property
     def seen(self) -> int:
         """Members seen lately, alive or not, ourselves included; but for those that leave and hold no keys."""
-        leaving = sum(member.heartbeat.leaving for member in self.members.values())
-        return self.census.count - leaving + len(self._kept())
+        leaving = len([member for member in self.members.values() if member.heartbeat.leaving])
+        return self.census.count - leaving + (len(self._kept()) if leaving else 0)
 
     @property
     def hears_no_member(self) -> bool:
@@ -117,9 +117,11 @@ class Roster:
 
     def _kept(self) -> list[Contact]:
         """The leavers that hold keys on: one member more than the budget lets fail must do so (docs/promises.md)."""
-        leaving = [m.contact for m in self.members.values() if m.heartbeat.in_ring and m.heartbeat.leaving]
+        leaving = [m.contact for m in self.members.values() if m.heartbeat.leaving and m.heartbeat.in_ring]
+        if not leaving:
+            return leaving
         owners_min = min(self._copies, (self.census.count + 1) // 2)
-        lacking = max(0, owners_min - 1 - len(self._staying_in_ring())) if leaving else 0
+        lacking = max(0, owners_min - 1 - len(self._staying_in_ring()))
         return sorted(leaving, key=lambda contact: contact.id)[:lacking]
 
     def small_ring(self, successors: int) -> tuple[Contact, ...]:

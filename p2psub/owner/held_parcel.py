@@ -12,16 +12,16 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
+from p2psub.model.ages import older
 from p2psub.model.bids import NO_BID, is_late
-from p2psub.model.content import older
 from p2psub.model.ids import ClusterId, EventId, Key, NodeId, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Acknowledged, Obligation, OwedHead, OwedParcel, OwedParcelId
+from p2psub.model.parcel_parts import first_of, places_of
 from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import bitmap_within, event_runs, from_bitmap, to_bitmap, union_of
 from p2psub.model.places import TableVersion
 from p2psub.model.transmission import Transmission
-from p2psub.owner.retention import places_where
 from p2psub.parcels.shipment import by_topic, places_of_indexes
 
 OVERHEAD_BYTES: Final = 256
@@ -84,24 +84,24 @@ class HeldPack:
 
 def head_of(owed_parcel: OwedParcel, written_us: int) -> OwedHead:
     """What stays in memory when the events themselves do not."""
-    parcel, whole = owed_parcel.parcel, owed_parcel.parcel.places
-    topics = by_topic(parcel.events).values()
-    retained = places_where(parcel, whole, lambda event: event.retain_us > 0)
-    everything = to_bitmap(whole)
-    keys = [(parcel.events[some[0]].key, to_bitmap(places_of_indexes(some, parcel))) for some in topics]
+    parcel, events = owed_parcel.parcel, owed_parcel.parcel.events
+    retained = places_of_indexes([index for index, event in enumerate(events) if event.retain_us > 0], parcel)
+    everything = to_bitmap(places_of(parcel))
+    topics = by_topic(events).values()
+    keys = [(events[some[0]].key, to_bitmap(places_of_indexes(some, parcel))) for some in topics]
     return OwedHead(
         written_us,
         owed_parcel.age_us,
         owed_parcel.id,
-        parcel.first,
+        first_of(parcel),
         tuple(keys),
         tuple([o if o.bitmap else _of_all(o, everything) for o in owed_parcel.owed]),
         tuple([(n, bitmap or everything) for n, bitmap in owed_parcel.matched]),
         to_bitmap(retained) if retained else b"",
-        sum([len(event.body) for event in parcel.events]) // len(parcel.events),
+        sum([len(event.body) for event in events]) // len(events),
         owed_parcel.vector,
         owed_parcel.publisher,
-        parcel.timeout_us,
+        events[0].timeout_us,
     )
 
 
@@ -299,14 +299,15 @@ class HeldParcel:
     def unite(self, told: OwedParcel, now: Micros) -> None:
         """Another copy of it: what has ended there has ended here, and the larger age counts."""
         self.born_us = min(self.born_us, Micros(now - told.age_us))
-        whole = told.parcel.places
+        whole = places_of(told.parcel)
         still = {o.subscription: from_bitmap(o.bitmap, whole) for o in told.owed}
         for subscription in list(self.owed):
             self.settle(subscription, whole & ~still.get(subscription, 0))
 
     def as_owed(self, parcel: Parcel, now: Micros) -> OwedParcel:
         """As it stands: older, and owing only what is still owed; the parcel is what its pack holds."""
-        part, places = parcel.part(self.places), self.places
+        places = self.places
+        part = parcel if places == places_of(parcel) else parcel.part(places)
         return OwedParcel(
             self.id.matches,
             part,

@@ -8,6 +8,7 @@ from p2psub.model.content import Guarantee
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import Contact, EventId, NodeId
 from p2psub.model.messages.pubsub import Acknowledge, Acknowledged, NotOwner, Publish
+from p2psub.model.parcel_parts import is_sound
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import all_places, event_runs, from_bitmap, to_bitmap
 from p2psub.model.reasons import Reason
@@ -47,7 +48,7 @@ class Intake:
     def sort(self, peer: Contact, publish: Publish) -> tuple[int, list[HeldParcel]]:
         """The places of the events to take, and what we hold of the others and must acknowledge again."""
         parcel = publish.parcel
-        if not parcel.is_sound():
+        if not is_sound(parcel):
             self._refuse_unsound(peer, parcel)
             return 0, []
         refusal = self._refusal(peer, parcel)

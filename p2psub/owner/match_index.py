@@ -6,7 +6,7 @@ each table that moves our arc.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -42,8 +42,8 @@ class _Index:
     records: dict[SubscriptionId, Subscription] = field(default_factory=dict)
     matchers: dict[Key, Matcher] = field(default_factory=dict)
 
-    def take(self, record: Subscription) -> None:
-        """Put a record in, or take an ended one out; an older version changes nothing."""
+    def take(self, record: Subscription, keys: Iterable[Key]) -> None:
+        """Put a record in under its keys, or take an ended one out; an older version changes nothing."""
         known = self.records.get(record.id)
         if known is not None:
             if known.version >= record.version:
@@ -51,10 +51,11 @@ class _Index:
             self._unfile(known)
         self.records[record.id] = record
         if record.state is DeclarationState.ACTIVE:
-            for key in keys_of(record, self.shards):
-                if key not in self.matchers:
-                    self.matchers[key] = GrowingMatcher()
-                self.matchers[key].add(record)
+            for key in keys:
+                matcher = self.matchers.get(key)
+                if matcher is None:
+                    matcher = self.matchers[key] = GrowingMatcher()
+                matcher.add(record)
 
     def _unfile(self, record: Subscription) -> None:
         if record.state is DeclarationState.ACTIVE:
@@ -76,12 +77,8 @@ class _Staged:
     is_whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Filed:
-    """A subscription that is in the index now, as active or as ended."""
-
-    record: Subscription
-    is_new: bool
+Filed = tuple[Subscription, tuple[Key, ...], bool]
+"""A subscription that is in the index now, as active or as ended, its keys, and whether it is new there."""
 
 
 class MatchIndex:
@@ -149,12 +146,13 @@ class MatchIndex:
         for staged in self._staged.values():
             staged.late.append(store.change)
         is_new = record.id not in self._index.records
-        self._index.take(record)
-        return Filed(record, is_new)
+        keys = keys_of(record, self._config.shards)
+        self._index.take(record, keys)
+        return record, keys, is_new
 
-    def confirm(self, peer: Contact, store: StoreChange, retained: int) -> None:
+    def confirm(self, peer: Contact, store: StoreChange, keys: Iterable[Key], retained: int) -> None:
         """Vote on a stored change; if its shard was leased as empty, only after that lease."""
-        empty_until = max(self._empty_until(key) for key in keys_of(store.change.record, self._config.shards))
+        empty_until = max([self._empty_until(key) for key in keys])
         if empty_until > self._step.now:
             self._delayed.append((empty_until, peer, store, retained))
         else:
@@ -210,7 +208,7 @@ class MatchIndex:
             index = _Index(self._config.shards, start)
             for change in [*(c for i in sorted(staged.parts) for c in staged.parts[i]), *staged.late]:
                 if isinstance(change.record, Subscription):
-                    index.take(change.record)
+                    index.take(change.record, keys_of(change.record, self._config.shards))
             self._index = index
         self._staged = {v: staged for v, staged in self._staged.items() if v > table.version}
         self._votes.keep(self._index.records.keys() | self._staged_ids())

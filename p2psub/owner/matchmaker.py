@@ -6,7 +6,6 @@ publisher are stored in the order in which they came: an answer that is late hol
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from p2psub.config import PubSubConfig
@@ -18,6 +17,7 @@ from p2psub.model.ids import ClusterId, Contact, EventId, Key, NodeId, Subscript
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import Obligation
 from p2psub.model.messages.shards import MatchRequest, MatchResponse
+from p2psub.model.parcel_parts import first_of, places_of
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import all_places, bitmap_within, from_bitmap, places_at, places_in, union_of
 from p2psub.model.step import Step
@@ -33,26 +33,55 @@ _PATIENCE: Final = 2
 """Ticks after which a silent shard is asked again. A guess: a heartbeat."""
 
 
-@dataclass(slots=True)
 class Gathering:
     """Events of a parcel whose matches are not all in yet."""
 
-    number: int
-    parcel: Parcel
-    keys: tuple[Key, ...]
-    publisher: Contact
-    age_us: Micros
-    started_us: Micros
-    asked_tick: int
-    shards: dict[int, Transmission | None]
-    """Those without an answer, and what became of the last request, if their owner is known."""
-    matches: dict[SubscriptionId, tuple[ClusterId, int]] = field(default_factory=dict)
-    """The places of the events that a subscription wants."""
-    ordered: dict[SubscriptionId, None] = field(default_factory=dict)
-    """The subscriptions that get events in the order of their publishers."""
-    bids: dict[SubscriptionId, Bid] = field(default_factory=dict)
-    """Of the subscriptions that do not bid what all bid."""
-    claims: list[Vector] = field(default_factory=list)
+    __slots__ = (
+        "age_us",
+        "asked_tick",
+        "bids",
+        "claims",
+        "first",
+        "keys",
+        "matches",
+        "number",
+        "ordered",
+        "parcel",
+        "places",
+        "publisher",
+        "shards",
+        "started_us",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        parcel: Parcel,
+        keys: tuple[Key, ...],
+        publisher: Contact,
+        age_us: Micros,
+        started_us: Micros,
+        asked_tick: int,
+        shards: dict[int, Transmission | None],
+    ) -> None:
+        self.number = number
+        self.parcel = parcel
+        self.first = first_of(parcel)
+        self.places = places_of(parcel)
+        self.keys = keys
+        self.publisher = publisher
+        self.age_us = age_us
+        self.started_us = started_us
+        self.asked_tick = asked_tick
+        self.shards = shards
+        """Those without an answer, and what became of the last request, if their owner is known."""
+        self.matches: dict[SubscriptionId, tuple[ClusterId, int]] = {}
+        """The places of the events that a subscription wants."""
+        self.ordered: dict[SubscriptionId, None] = {}
+        """The subscriptions that get events in the order of their publishers."""
+        self.bids: dict[SubscriptionId, Bid] = {}
+        """Of the subscriptions that do not bid what all bid."""
+        self.claims: list[Vector] = []
 
     def vector(self) -> Vector:
         """The changes that every index asked is known to hold."""
@@ -69,7 +98,7 @@ class Gathering:
                 planes[power], carry = plane ^ carry, plane & carry  # noqa: PLW2901, as in a ripple-carry adder
             if carry:
                 planes.append(carry)
-        by_count = {0: self.parcel.places}
+        by_count = {0: self.places}
         for power, plane in enumerate(planes):
             split = {count + (1 << power): places & plane for count, places in by_count.items() if places & plane}
             by_count = {count: places & ~plane for count, places in by_count.items() if places & ~plane} | split
@@ -121,14 +150,14 @@ class Matchmaker:
         of_publisher = self._by_publisher.get(parcel.node)
         if of_publisher is None:
             return 0
-        return union_of(g.parcel.places for g in of_publisher.values() if g.parcel.id == parcel)
+        return union_of([one.places for one in of_publisher.values() if one.parcel.id == parcel])
 
     def has(self, event: EventId) -> bool:
         """Whether the matches of an event are being gathered."""
         for gathering in self._by_publisher.get(event.node, {}).values():
-            first = gathering.parcel.first
+            first = gathering.first
             place = event.sequence - first.sequence
-            if first.incarnation == event.incarnation and place >= 0 and gathering.parcel.places >> place & 1:
+            if first.incarnation == event.incarnation and place >= 0 and gathering.places >> place & 1:
                 return True
         return False
 

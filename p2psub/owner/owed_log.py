@@ -11,10 +11,11 @@ from typing import Final
 
 import msgspec
 
-from p2psub.model.content import older
+from p2psub.model.ages import older
 from p2psub.model.ids import NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.pubsub import OwedHead, OwedParcel, OwedParcelId, OwedPlaces
+from p2psub.model.parcel_parts import places_of
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import from_bitmap
 from p2psub.model.reasons import Reason
@@ -89,10 +90,10 @@ class OwedLog:
     def append(self, owed_parcel: OwedParcel, places: int) -> list[HeldParcel]:
         """Hold some events of a parcel that we do not hold yet; none if a part of it cannot prove that it is one."""
         head, age = head_of(owed_parcel, self._step.wall_us), owed_parcel.age_us
-        if places != owed_parcel.parcel.places:
+        if places != places_of(owed_parcel.parcel):
             part = HeldParcel(head, places, HeldPack(0, 0), self._born(age), 0)
             told = part.as_owed(owed_parcel.parcel, self._step.now)
-            if told.parcel.places != places:
+            if places_of(told.parcel) != places:
                 self._step.record(Kind.DROP, reason=Reason.BAD_SIGNATURE, count=places.bit_count())
                 return []
             return self.append(told, places)

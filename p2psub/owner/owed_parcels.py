@@ -32,6 +32,7 @@ from p2psub.model.messages.pubsub import (
     StillOwed,
     StoreCopy,
 )
+from p2psub.model.parcel_parts import first_of, is_sound, places_of
 from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import event_runs, to_bitmap
 from p2psub.model.places import TableVersion
@@ -214,10 +215,11 @@ class OwedParcels:
         finished: list[OwedPlaces] = []
         refused: list[OwedPlaces] = []
         for owed_parcel in asked.owed_parcels if asked.cluster == self._election.cluster else ():
-            if not owed_parcel.parcel.is_sound():
+            if not is_sound(owed_parcel.parcel):
                 self._step.record(Kind.DROP, peer=peer.id, reason=Reason.FOREIGN_EVENT)
                 continue
-            id_, places, ended = owed_parcel.id, owed_parcel.parcel.places, self._places_ended(peer, owed_parcel)
+            id_, places = owed_parcel.id, places_of(owed_parcel.parcel)
+            ended = self._places_ended(peer, owed_parcel, id_, places)
             lacking = places & ~ended & ~self.log.places_held(id_)
             for held in self.log.pieces_at(id_, places):
                 held.unite(owed_parcel, self._step.now)
@@ -239,10 +241,9 @@ class OwedParcels:
             self._step.send(peer, CopyRefused(asked.cluster, tuple(refused)))
         return fresh, held_now
 
-    def _places_ended(self, peer: Contact, told: OwedParcel) -> int:
+    def _places_ended(self, peer: Contact, told: OwedParcel, id_: OwedParcelId, places: int) -> int:
         """Those events that we do not hold and that need no copy: discharged, or too old to be a debt of ours."""
-        id_, first, whole = told.id, told.parcel.first, told.parcel.places
-        unheld = whole & ~self.log.places_held(id_)
+        first, unheld = first_of(told.parcel), places & ~self.log.places_held(id_)
         ended = self.discharges.places(first, unheld, id_.matches) if unheld else 0
         if self.is_too_old(told.age_us):
             by_owner = places_by_owner(told.parcel, self._arc_lease.owner_of)
@@ -288,10 +289,9 @@ class OwedParcels:
     def _discharge(self, held: HeldParcel) -> None:
         table = self._arc_lease.table
         self.discharges.note(held)
-        owners = () if table is None else table.owners
         may_hold = {c.id for c in self._holders.of(held)} if held.asked is None else held.asked
         name = (held.id, to_bitmap(held.places))
-        for contact in owners:
+        for contact in () if table is None else table.owners:
             is_holder = contact.id in may_hold or contact.id in held.held_by
             if is_holder and contact.id != self._step.me.id:
                 self._released.setdefault(contact.id, (contact, []))[1].append(name)

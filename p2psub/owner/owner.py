@@ -18,8 +18,9 @@ from p2psub.admission.policy import Policy
 from p2psub.admission.votes import Votes
 from p2psub.config import PubSubConfig
 from p2psub.matching.linear import matches
+from p2psub.model.ages import older
 from p2psub.model.bids import bid_or_none
-from p2psub.model.content import DeclarationState, Order, Subscription, older
+from p2psub.model.content import DeclarationState, Order, Subscription
 from p2psub.model.digests import digest_of_matches
 from p2psub.model.ids import ClusterId, Contact, EventId, NodeId, Process
 from p2psub.model.instants import Micros
@@ -42,6 +43,7 @@ from p2psub.model.messages.pubsub import (
 )
 from p2psub.model.messages.shards import MatchResponse
 from p2psub.model.outcomes import Outcome
+from p2psub.model.parcel_parts import places_of
 from p2psub.model.parcels import ParcelId
 from p2psub.model.place_sets import bitmap_within, event_runs, from_bitmap, places_in, to_bitmap
 from p2psub.model.places import Table
@@ -144,8 +146,9 @@ class Owner:
         """File a subscription, owe it what is retained if it is new and wants that, then vote."""
         filed = self.match_index.store(peer, asked)
         if filed is not None:
-            retained = self.replay(filed.record) if filed.is_new and filed.record.replay else 0
-            self.match_index.confirm(peer, asked, retained)
+            record, keys, is_new = filed
+            retained = self.replay(record) if is_new and record.replay else 0
+            self.match_index.confirm(peer, asked, keys, retained)
 
     def replay(self, record: Subscription) -> int:
         """Owe a new subscription the retained events it matches (Hyper 3.1.1); returns how many."""
@@ -190,25 +193,27 @@ class Owner:
         parcel, vector = gathering.parcel, gathering.vector()
         age = older(gathering.age_us, self._step.now - gathering.started_us)
         by_count = gathering.places_by_matches()
+        first, whole = gathering.first, gathering.places
         for count, places in by_count.items():
-            for event, run in event_runs(parcel.first, places):
+            for event, run in event_runs(first, places):
                 self._step.record(Kind.MATCH, event=event, run=run, matched=count, guarantee=parcel.guarantee)
         unowed = by_count.pop(0, 0)
         retained = places_where(parcel, unowed, lambda event: event.retain_us > 0) if unowed else 0
         if retained:
             by_count[0] = retained
-        kept = parcel.part(parcel.places & ~(unowed & ~retained)) if by_count else None
+        gone = unowed & ~retained
+        kept = None if not by_count else parcel.part(whole & ~gone) if gone else parcel
         if kept is not None:
-            whole = kept.places
-            owed = gathering.owed(whole)
-            matched = tuple([(count, bitmap_within(places, whole)) for count, places in by_count.items()])
+            of_kept = places_of(kept)
+            owed = gathering.owed(of_kept)
+            matched = tuple([(count, bitmap_within(places, of_kept)) for count, places in by_count.items()])
             digest = digest_of_matches(gathering.matches)
             self._own(OwedParcel(digest, kept, age, owed, matched, vector, gathering.publisher))
-        if unowed & ~retained:
-            self._acknowledge_unowed(gathering, unowed & ~retained)
+        if gone:
+            self._acknowledge_unowed(gathering, gone)
 
     def _own(self, owed_parcel: OwedParcel) -> None:
-        for held in self.hold(owed_parcel, owed_parcel.parcel.places, Kind.STORE):
+        for held in self.hold(owed_parcel, places_of(owed_parcel.parcel), Kind.STORE):
             held.asked_places = held.places
             self.owed_parcels.replicate(held)
 

@@ -11,6 +11,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.merkle import Tree
 from p2psub.model.messages.pubsub import Deliver, Want
 from p2psub.model.outcomes import Missed
+from p2psub.model.parcel_parts import is_sound, places_of
 from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import bitmap_within, places_at, places_in, to_bitmap, union_of
 from p2psub.model.seals import Leaf
@@ -28,12 +29,14 @@ class Shipment:
 
     def is_sound(self) -> bool:
         """Whether it is what a publisher could have made."""
-        return self.parcel.is_sound() and len(self.leaves) in (0, self.parcel.size)
+        return is_sound(self.parcel) and len(self.leaves) in (0, self.parcel.size)
 
     def part(self, places: int) -> Parcel:
         """The events at some of its places, with what leads from them to the signature."""
         parcel = self.parcel
-        if places == parcel.places or not self.leaves:
+        if places == places_of(parcel):
+            return parcel
+        if not self.leaves:
             return parcel.part(places)
         if self._tree is None:
             self._tree = Tree(self.leaves)
@@ -54,15 +57,15 @@ def delivery(
     is_repeated: bool = False,
 ) -> Deliver:
     """What one peer gets: the events that any of its subscriptions wants, and which wants which."""
-    needed = union_of(want[1] for want in wants)
+    needed = union_of([want[1] for want in wants])
     wanted = tuple([want_of(want, needed) for want in wants])
-    bids = bids_of(wants, shipment.parcel.timeout_us)
+    bids = bids_of(wants, shipment.parcel.events[0].timeout_us)
     return Deliver(shipment.part(needed), age_us, wanted, missed, owner, bids, is_repeated)
 
 
 def bids_of(wants: list[Places], timeout_us: int) -> tuple[BidSum, ...]:
     """What they bid together for events with this timeout; nothing if all bid what all bid, as mostly."""
-    if not timeout_us and all(want[4] is None for want in wants):
+    if not timeout_us and not [want for want in wants if want[4] is not None]:
         return ()
     return sum_bids(timeout_us, [(want[4], want[1].bit_count()) for want in wants])
 
@@ -70,7 +73,9 @@ def bids_of(wants: list[Places], timeout_us: int) -> tuple[BidSum, ...]:
 def want_of(want: Places, whole: int) -> Want:
     """The same, as it travels with these events."""
     id_, places, number, settled, bid = want
-    return Want(id_, bitmap_within(places, whole), number, settled, 0 if bid is None else bid.deadline_us)
+    deadline_us = 0 if bid is None else bid.deadline_us
+    # As `Want` does it, whose constructor stays interpreted.
+    return tuple.__new__(Want, (id_, bitmap_within(places, whole), number, settled, deadline_us))
 
 
 def by_topic(events: Iterable[Event | Draft]) -> dict[str, list[int]]:
@@ -100,8 +105,8 @@ def places_by_owner(parcel: Parcel, owner_of: Callable[[Key], Contact | None]) -
 def places_of_indexes(indexes: list[int], parcel: Parcel) -> int:
     """The places of events of a parcel that are counted as they stand in it."""
     if len(indexes) == len(parcel.events):
-        return parcel.places
+        return places_of(parcel)
     if not parcel.bitmap:
         return places_at(indexes)
-    places = places_in(parcel.places)
+    places = places_in(places_of(parcel))
     return places_at([places[index] for index in indexes])

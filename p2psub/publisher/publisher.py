@@ -15,7 +15,8 @@ from typing import Final
 from p2psub.admission.declarations import Declarations
 from p2psub.admission.permits import Permits
 from p2psub.config import PubSubConfig
-from p2psub.model.content import Advertisement, Guarantee, older
+from p2psub.model.ages import older
+from p2psub.model.content import Advertisement, Guarantee
 from p2psub.model.effects import PublishCommand, PublishReply
 from p2psub.model.ids import Contact, EventId, Key, NodeId, Place, key_of_topic
 from p2psub.model.instants import Micros

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from p2psub.model.content import Event
 from p2psub.model.ids import EventId
@@ -16,16 +15,18 @@ Hashed = tuple[Event, Leaf]
 """An event and the hash of its content."""
 
 
-@dataclass(frozen=True, slots=True)
 class CheckedParcel:
     """Its events, each with its hash."""
 
-    parcel: Parcel
-    first: EventId
-    places: int
-    leaves: list[Leaf]
-    born_us: Micros
-    """When they were published, by our clock."""
+    __slots__ = ("born_us", "first", "leaves", "parcel", "places")
+
+    def __init__(self, parcel: Parcel, first: EventId, places: int, leaves: list[Leaf], born_us: Micros) -> None:
+        self.parcel = parcel
+        self.first = first
+        self.places = places
+        self.leaves = leaves
+        self.born_us = born_us
+        """When they were published, by our clock."""
 
     def events_at(self, places: int) -> list[Hashed]:
         events, leaves = self.parcel.events, self.leaves

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from p2psub.model.ids import Contact, Process, SubscriptionId
 from p2psub.model.messages.pubsub import Delivered, OutcomeOf, StreamAck
 from p2psub.model.outcomes import Outcome
@@ -11,15 +9,17 @@ from p2psub.model.parcels import ParcelId
 from p2psub.model.place_sets import to_bitmap
 
 
-@dataclass(slots=True)
 class DeliveryAnswer:
     """How events ended here, and how far the streams are that brought them."""
 
-    peer: Contact
-    parcel: ParcelId
-    owner: Process | None
-    outcomes: list[OutcomeOf] = field(default_factory=list)
-    acks: list[StreamAck] = field(default_factory=list)
+    __slots__ = ("acks", "outcomes", "owner", "parcel", "peer")
+
+    def __init__(self, peer: Contact, parcel: ParcelId, owner: Process | None) -> None:
+        self.peer = peer
+        self.parcel = parcel
+        self.owner = owner
+        self.outcomes: list[OutcomeOf] = []
+        self.acks: list[StreamAck] = []
 
     def add(self, id_: SubscriptionId, ended: dict[Outcome, int]) -> None:
         self.outcomes += [OutcomeOf(id_, outcome, to_bitmap(some)) for outcome, some in ended.items() if some]

@@ -26,13 +26,15 @@ HeldBack = tuple[Hashed, Micros, int]
 """An event, when it was published, by our clock, and up to which age it may be handed over."""
 
 
-@dataclass(slots=True)
 class Arrived:
     """Events of one guarantee that were published together, as far as their age tells."""
 
-    hashed: list[Hashed]
-    born_us: Micros
-    limit_us: int
+    __slots__ = ("born_us", "hashed", "limit_us")
+
+    def __init__(self, hashed: list[Hashed], born_us: Micros, limit_us: int) -> None:
+        self.hashed = hashed
+        self.born_us = born_us
+        self.limit_us = limit_us
 
 
 def arrivals(held_back: Iterable[HeldBack]) -> Iterator[Arrived]:

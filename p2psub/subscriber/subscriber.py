@@ -8,7 +8,7 @@ from typing import Final
 from p2psub.admission.declarations import Declarations
 from p2psub.config import PubSubConfig
 from p2psub.model.bids import limit_us
-from p2psub.model.content import DeclarationState, Guarantee, Order, Subscription
+from p2psub.model.content import DeclarationState, Order, Subscription
 from p2psub.model.digests import content_hash
 from p2psub.model.effects import ConsumedCommand, Reply, SubscribeCommand, UnsubscribeCommand
 from p2psub.model.ids import Contact, Process, SubscriptionId
@@ -16,6 +16,7 @@ from p2psub.model.instants import Micros
 from p2psub.model.messages.declarations import Verdict
 from p2psub.model.messages.pubsub import Deliver, StreamAck, Want, WindowUpdate
 from p2psub.model.outcomes import Missed, Outcome, SubscribeVerdict, VerdictStatus
+from p2psub.model.parcel_parts import first_of, is_promised, is_sound, places_of
 from p2psub.model.place_sets import event_runs, first_places, from_bitmap
 from p2psub.model.reasons import Reason
 from p2psub.model.records import Kind
@@ -69,7 +70,8 @@ class Subscriber:
         self._step = step
         self._may_be_refused = may_be_refused
         """Whether owners vote: then nothing is taken from them before the verdict."""
-        self._config = config
+        self._remembered_us = config.remembered_us
+        self._too_old_us = config.too_old_us
         self._declarations = declarations
         self._sealer = sealer
         self._hand_overs = HandOvers(step, sampler)
@@ -96,7 +98,7 @@ class Subscriber:
         record = Subscription(id_, 1, state, cluster, command.filter, command.replay, order, command.bid)
         self._step.record(Kind.SUBSCRIBE, subscription=id_, subscribed=record)
         declared = self._declarations.declare(record)
-        guard = PublisherOrder(self._config.remembered_us) if order is Order.PUBLISHER else None
+        guard = PublisherOrder(self._remembered_us) if order is Order.PUBLISHER else None
         room_min = max(1, command.window // _ROOM_SHARE)
         self._wanted[id_] = HeldSubscription(declared, command.number, command.window, room_min, guard, command.bid)
 
@@ -140,14 +142,14 @@ class Subscriber:
         """Hand over what is new and genuine; of what is promised, say how it ended here, or that it must wait."""
         parcel = deliver.parcel
         leaves = [content_hash(event) for event in parcel.events]
-        if not parcel.is_sound() or not self._sealer.is_genuine(parcel, leaves):
+        if not is_sound(parcel) or not self._sealer.is_genuine(parcel, leaves):
             # No outcome: the node that altered it must not be able to discharge it.
             self._step.record(Kind.DROP, peer=peer.id, reason=Reason.BAD_SIGNATURE, count=len(leaves))
             return
         for missed in deliver.missed:
             self._note_missed(missed)
         born_us = Micros(self._step.now - deliver.age_us)
-        checked = CheckedParcel(parcel, parcel.first, parcel.places, leaves, born_us)
+        checked = CheckedParcel(parcel, first_of(parcel), places_of(parcel), leaves, born_us)
         named: dict[SubscriptionId, int] = {}
         wants: list[tuple[Want, int]] = []
         for want in deliver.wants:
@@ -157,11 +159,11 @@ class Subscriber:
                 # However often a sender names an event for a subscription, it is looked at once.
                 named[want.subscription] = known | places
                 wants.append((want, places))
-        if parcel.guarantee is Guarantee.AT_MOST_ONCE:
+        if not is_promised(parcel):
             deadlines_us = {want.subscription: want.deadline_us for want in deliver.wants}
             self._take_once(peer, checked, {id_: (places, deadlines_us[id_]) for id_, places in named.items()})
             return
-        is_old = deliver.age_us > self._config.too_old_us
+        is_old = deliver.age_us > self._too_old_us
         answer = DeliveryAnswer(peer, parcel.id, deliver.owner)
         stream = deliver.owner if self._may_number(peer, deliver.owner) else None
         for want, places in wants:
@@ -267,7 +269,7 @@ class Subscriber:
             reason = wanted.why_inactive
             self._drop(id_, checked, fresh, reason)
             return {_DELIVERED: given, Outcome(reason.value): fresh}
-        limit = limit_us(checked.parcel.timeout_us, deadline_us)
+        limit = limit_us(checked.parcel.events[0].timeout_us, deadline_us)
         if 0 < limit < self._step.now - checked.born_us:
             self._drop(id_, checked, fresh, Reason.EXPIRED)
             return {_DELIVERED: given, Outcome.EXPIRED: fresh}

@@ -11,12 +11,13 @@ from typing import Final
 
 from p2psub.admission.advertisement_graph import AdvertisementGraph
 from p2psub.model.batches import batches_of
-from p2psub.model.changes import Change, ChangeNumber, LogId, Vector, weight_of
+from p2psub.model.changes import Change, ChangeNumber, LogId, Vector
 from p2psub.model.circle import is_in_arc
 from p2psub.model.content import Advertisement, Declaration, DeclarationState, keys_of
 from p2psub.model.ids import Key, NodeId, Place, SubscriptionId
 from p2psub.model.step import Step
-from p2psub.model.vectors import vector_digest, vector_of
+from p2psub.model.vectors import vector_digest
+from p2psub.model.weights import weight_of_change
 
 CHANGE_NAMESPACE: Final = "change"
 
@@ -34,6 +35,8 @@ class ChangeSet:
         self._digest: bytes | None = None
         self._vector: Vector | None = None
         self.vector: dict[LogId, int] = {}
+        self._in_order: list[LogId] = []
+        """Its logs."""
         self.advertised: dict[SubscriptionId, Advertisement] = {}
         """What stands; few, and looked at more often than subscriptions are."""
         self.offers = AdvertisementGraph()
@@ -68,6 +71,8 @@ class ChangeSet:
         if len(line) > have:
             self.vector[log] = len(line)
             self._digest = self._vector = None
+            if not have:
+                self._in_order = sorted(self.vector)
         self._make_current(change)
         return True
 
@@ -122,7 +127,8 @@ class ChangeSet:
 
     def as_vector(self) -> Vector:
         if self._vector is None:
-            self._vector = vector_of(self.vector)
+            # As `vector_of` has it; logs are few and come seldom, while their numbers rise with every change.
+            self._vector = tuple([(log, self.vector[log]) for log in self._in_order])
         return self._vector
 
     def contains(self, vector: Vector) -> bool:
@@ -134,16 +140,18 @@ class ChangeSet:
         missing: list[Change] = []
         if vector == self.vector:
             return missing
-        for log in sorted(self._logs):
-            line, have = self._logs[log], vector.get(log, 0)
-            missing += line[have : have + most - len(missing)]
+        for log, n in self.as_vector():
+            have = vector.get(log, 0)
+            if have < n:
+                missing += self._logs[log][have : have + most - len(missing)]
             if len(missing) >= most:
                 break
         return missing
 
     def batch_for(self, vector: dict[LogId, int], most: int) -> tuple[Change, ...]:
         """The same, and no more than one message should carry."""
-        return tuple(next(batches_of(self.missing_in(vector, most), weight_of, most), ()))
+        missing = self.missing_in(vector, most)
+        return tuple(missing if len(missing) < 2 else next(batches_of(missing, weight_of_change, most)))
 
     def active(self) -> Iterator[Declaration]:
         """Every standing declaration, in the order in which they became known."""

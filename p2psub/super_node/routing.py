@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from p2psub.casts.cast import Casts, is_doubled
 from p2psub.model.bids import NO_BID, Bid, is_late
-from p2psub.model.content import DeclarationState, Guarantee, Subscription
+from p2psub.model.content import DeclarationState, Subscription
 from p2psub.model.ids import CastId, ClusterId, Contact, NodeId, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.casts import EventPayload, EventSummary, Summary, Target
 from p2psub.model.messages.pubsub import Deliver, Delivered, OutcomeOf, Route, Routed, StreamAck, Want
 from p2psub.model.outcomes import Outcome
+from p2psub.model.parcel_parts import is_promised, is_sound, places_of
 from p2psub.model.parcels import Parcel, ParcelId
 from p2psub.model.place_sets import from_bitmap, to_bitmap, union_of
 from p2psub.model.reasons import Reason
@@ -34,46 +34,53 @@ _TELL_TICKS: Final = 8
 """An owner hears after this time that its events are still under way, then after twice that, and so on."""
 
 
-@dataclass(slots=True)
 class _Unanswered:
     """A peer of our cluster that has not answered for everything yet."""
 
-    contact: Contact
-    deliver: Deliver
-    unanswered: dict[SubscriptionId, int]
-    """Places of the events without an outcome."""
-    transmission: Transmission
-    tries: int = 1
+    __slots__ = ("contact", "deliver", "transmission", "tries", "unanswered")
+
+    def __init__(
+        self, contact: Contact, deliver: Deliver, unanswered: dict[SubscriptionId, int], transmission: Transmission
+    ) -> None:
+        self.contact = contact
+        self.deliver = deliver
+        self.unanswered = unanswered
+        """Places of the events without an outcome."""
+        self.transmission = transmission
+        self.tries = 1
 
 
-@dataclass(slots=True)
 class _Arriving:
     """A parcel being handed to the peers of our cluster."""
 
-    waiting: dict[NodeId, _Unanswered]
-    outcomes: list[OutcomeOf]
-    acks: dict[SubscriptionId, StreamAck]
-    arrived_us: Micros
+    __slots__ = ("acks", "arrived_us", "outcomes", "waiting")
+
+    def __init__(self, arrived_us: Micros) -> None:
+        self.waiting: dict[NodeId, _Unanswered] = {}
+        self.outcomes: list[OutcomeOf] = []
+        self.acks: dict[SubscriptionId, StreamAck] = {}
+        self.arrived_us = arrived_us
 
 
 _RouteName = tuple[NodeId, int, SubscriptionId, int]
 """Which start of which peer asked, and a number in its stream to a subscription: the same events for good."""
 
 
-@dataclass(slots=True, eq=False)
 class _OpenRoute:
     """Events on their way to other clusters, and the owner that waits to hear of them."""
 
-    peer: Contact
-    attempt: int
-    parcel: ParcelId
-    owner: Process
-    wants: list[Want]
-    opened_tick: int
+    __slots__ = ("attempt", "names", "opened_tick", "owner", "parcel", "peer", "wants")
 
-    @property
-    def names(self) -> list[_RouteName]:
-        return [_name_of(self.peer, self.owner, want) for want in self.wants]
+    def __init__(
+        self, peer: Contact, attempt: int, parcel: ParcelId, owner: Process, wants: list[Want], opened_tick: int
+    ) -> None:
+        self.peer = peer
+        self.attempt = attempt
+        self.parcel = parcel
+        self.owner = owner
+        self.wants = wants
+        self.opened_tick = opened_tick
+        self.names = [_name_of(peer, owner, want) for want in wants]
 
 
 def _name_of(peer: Contact, owner: Process, want: Want) -> _RouteName:
@@ -107,7 +114,7 @@ class Routing:
 
     def on_route(self, peer: Contact, route: Route) -> None:
         """Cast the events to the clusters of the subscriptions they are owed to, and report what became of them."""
-        if not route.parcel.is_sound():
+        if not is_sound(route.parcel):
             self._step.record(Kind.DROP, peer=peer.id, reason=Reason.FOREIGN_EVENT, count=len(route.parcel.events))
             return
         late: list[OutcomeOf] = []
@@ -129,8 +136,9 @@ class Routing:
             if summary.outcomes or summary.acks:
                 self._step.send(peer, Routed(route.attempt, parcel, summary.outcomes, owner, summary.acks))
 
-        whole = route.parcel.places
-        part = route.parcel.part(union_of(from_bitmap(want.bitmap, whole) for want in wants) or whole)
+        whole = places_of(route.parcel)
+        needed = union_of([from_bitmap(want.bitmap, whole) for want in wants]) or whole
+        part = route.parcel if needed == whole else route.parcel.part(needed)
         payload = EventPayload(part, route.age_us, tuple(targets), route.missed, owner, route.is_repeated)
         self._casts.start(payload, report)
 
@@ -172,11 +180,11 @@ class Routing:
 
     def take(self, cast: CastId, payload: EventPayload) -> None:
         """Our cluster's part: hand the events to their subscribers here."""
-        parcel, whole = payload.parcel, payload.parcel.places
-        arriving = _Arriving({}, [], {}, self._step.now)
+        parcel, whole = payload.parcel, places_of(payload.parcel)
+        arriving = _Arriving(self._step.now)
         by_peer: dict[NodeId, list[Places]] = {}
         wants: list[Want] = []
-        for cluster, _, some_wants, bids in payload.targets if parcel.is_sound() else ():
+        for cluster, _, some_wants, bids in payload.targets if is_sound(parcel) else ():
             if cluster == self._cluster:
                 in_time = self._in_time(parcel, payload.age_us, some_wants, arriving.outcomes) if bids else some_wants
                 wants += in_time
@@ -196,7 +204,7 @@ class Routing:
                 deliver = delivery(
                     Shipment(parcel), payload.age_us, some, payload.missed, payload.owner, payload.is_repeated
                 )
-                if parcel.guarantee is Guarantee.AT_MOST_ONCE:
+                if not is_promised(parcel):
                     self._step.send(contact, deliver)
                     continue
                 unanswered: dict[SubscriptionId, int] = {}

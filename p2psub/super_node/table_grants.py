@@ -13,7 +13,7 @@ from typing import Final
 
 from p2psub.config import ClusterConfig, CubeConfig
 from p2psub.model.batches import batches_of
-from p2psub.model.changes import LogId, Vector, weight_of
+from p2psub.model.changes import LogId, Vector
 from p2psub.model.ids import ClusterId, Contact, Epoch, Key, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.cluster import IndexStored, IndexTransfer
@@ -21,6 +21,7 @@ from p2psub.model.places import Table, TableVersion
 from p2psub.model.step import Step
 from p2psub.model.transmission import Transmission
 from p2psub.model.vectors import vector_digest, vector_of
+from p2psub.model.weights import weight_of_change
 from p2psub.overlay.roster import Roster
 from p2psub.super_node.change_set import ChangeSet
 
@@ -158,7 +159,7 @@ class TableGrants:
             start = under_way.table.arc_start_of(contact.id)
             assert start is not None
             changes = self.changes.active_in_arc(start, contact.id)
-            parts = list(batches_of(changes, weight_of, self.cube_config.batch_changes_max)) or [[]]
+            parts = list(batches_of(changes, weight_of_change, self.cube_config.batch_changes_max)) or [[]]
             under_way.messages_max = max(under_way.messages_max, len(parts))
             for index, part in enumerate(parts):
                 version, attempt = under_way.table.version, under_way.attempt

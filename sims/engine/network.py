@@ -263,12 +263,13 @@ class Network:
             self._agenda.at(arrival, self._arrival, far, received)
 
     def _arrive(self, end: End, received: Received) -> None:
+        messages = received.messages
         if end.state != OPEN:
-            self.traffic.stale += len(received.messages)
+            self.traffic.stale += len(messages)
             self._bounce(end)
             return
-        self.traffic.received += len(received.messages)
-        end.beat_us = self.carriage.arrived(end.beat_us, self._agenda.now, received.messages)
+        self.traffic.received += len(messages)
+        end.beat_us = self.carriage.arrived(end.beat_us, self._agenda.now, messages)
         inbox = end.host.inbox
         if not inbox:
             self._touched.append(end.host)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 import msgspec
 
@@ -24,11 +24,11 @@ class Lane(enum.IntEnum):
     BULK = 3
 
 
-SMALL = 128
+SMALL: Final = 128
 """Guessed size of a message without content."""
 
 
-HEAD = 20
+HEAD: Final = 20
 """What a message with content takes beside its parts: its name, and a few numbers."""
 
 

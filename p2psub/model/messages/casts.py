@@ -11,18 +11,21 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from p2psub.model.ages import older
 from p2psub.model.bids import BidSum
 from p2psub.model.changes import Change
-from p2psub.model.content import Age, Guarantee, older
+from p2psub.model.content import Age
 from p2psub.model.graycode import Prefix, overlaps
 from p2psub.model.ids import CastId, ClusterId, Process
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import HEAD, SMALL, ClusterBids, Lane, Message
 from p2psub.model.messages.pubsub import OutcomeOf, StreamAck, Want, outcomes_of, sums_or_default
 from p2psub.model.outcomes import Missed, Outcome
-from p2psub.model.parcels import Parcel, measured
+from p2psub.model.parcel_parts import is_promised, is_sound, places_of
+from p2psub.model.parcels import Parcel
 from p2psub.model.place_sets import from_bitmap, union_of
 from p2psub.model.places import Entry
+from p2psub.model.weights import weight_of_change, weight_of_parcel
 
 
 class ChangeSummary(Message, frozen=True):
@@ -61,13 +64,15 @@ class ChangePayload(Message, frozen=True):
         return True
 
     def merge(self, summaries: Iterable[Summary]) -> ChangeSummary:
-        votes = [summary for summary in summaries if isinstance(summary, ChangeSummary)]
-        return ChangeSummary(
-            covered=tuple(prefix for vote in votes for prefix in vote.covered),
-            granted=sum(vote.granted for vote in votes),
-            refused=sum(vote.refused for vote in votes),
-            retained=sum(vote.retained for vote in votes),
-        )
+        covered: list[Prefix] = []
+        granted = refused = retained = 0
+        for vote in summaries:
+            if isinstance(vote, ChangeSummary):
+                covered += vote.covered
+                granted += vote.granted
+                refused += vote.refused
+                retained += vote.retained
+        return ChangeSummary(tuple(covered), granted, refused, retained)
 
     def is_decided_by(self, part: Summary) -> bool:
         """One vote against a change is enough."""
@@ -94,7 +99,7 @@ class EventPayload(Message, frozen=True):
 
     @property
     def wants_answer(self) -> bool:
-        return self.parcel.guarantee is Guarantee.EFFECTIVELY_ONCE
+        return is_promised(self.parcel)
 
     @property
     def stops(self) -> tuple[ClusterId, ...]:
@@ -103,7 +108,7 @@ class EventPayload(Message, frozen=True):
     @property
     def bid_sums(self) -> tuple[ClusterBids, ...]:
         """What the targets bid."""
-        whole = self.parcel.places
+        whole = places_of(self.parcel)
         return tuple([(cluster, sums_or_default(sums, wants, whole)) for cluster, _, wants, sums in self.targets])
 
     @property
@@ -129,19 +134,25 @@ class EventPayload(Message, frozen=True):
             return self
         if not targets:
             return None
-        whole = self.parcel.places
-        needed = union_of(from_bitmap(bitmap, whole) for _, _, wants, _ in targets for _, bitmap, *_ in wants)
-        if not needed or not self.parcel.is_sound():
+        parcel = self.parcel
+        whole = places_of(parcel)
+        needed = union_of([from_bitmap(want[1], whole) for _, _, wants, _ in targets for want in wants])
+        if not needed or not is_sound(parcel):
             return None
-        return replace(self, parcel=self.parcel.part(needed), targets=tuple(targets))
+        part = parcel if needed == whole else parcel.part(needed)
+        return replace(self, parcel=part, targets=tuple(targets))
 
     def has_part_in(self, prefix: Prefix) -> bool:
         return any(overlaps(prefix, target[1]) for target in self.targets)
 
     def merge(self, summaries: Iterable[Summary]) -> EventSummary:
-        parts = [part for part in summaries if isinstance(part, EventSummary)]
-        outcomes = tuple(outcome for part in parts for outcome in part.outcomes)
-        return EventSummary(outcomes, tuple(ack for part in parts for ack in part.acks))
+        outcomes: list[OutcomeOf] = []
+        acks: list[StreamAck] = []
+        for part in summaries:
+            if isinstance(part, EventSummary):
+                outcomes += part.outcomes
+                acks += part.acks
+        return EventSummary(tuple(outcomes), tuple(acks))
 
     def is_decided_by(self, _: Summary) -> bool:
         return False
@@ -160,7 +171,7 @@ class ChangeCast(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + self.payload.change.weight
+        return SMALL + weight_of_change(self.payload.change)
 
 
 class EventCast(Message, frozen=True):
@@ -176,7 +187,7 @@ class EventCast(Message, frozen=True):
     def weight(self) -> int:
         payload = self.payload
         beside = (self.id, self.subcube, payload.targets, payload.missed, payload.owner)
-        return HEAD + measured(beside) + payload.parcel.weight
+        return HEAD + weight_of_parcel(payload.parcel, beside)
 
     @property
     def parcel(self) -> Parcel:

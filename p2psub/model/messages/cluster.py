@@ -9,6 +9,7 @@ from p2psub.model.ids import ClusterId, Contact, Epoch, Natural, NodeId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.places import Entry, Table, TableVersion
+from p2psub.model.weights import weight_of_change, weight_of_changes
 
 
 class Heartbeat(Message, frozen=True):
@@ -93,7 +94,7 @@ class ReplicateChanges(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + sum([change.weight for change in self.changes])
+        return SMALL + weight_of_changes(self.changes)
 
 
 class ChangesReplicated(Message, frozen=True):
@@ -126,7 +127,7 @@ class IndexTransfer(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + sum([change.weight for change in self.changes])
+        return SMALL + weight_of_changes(self.changes)
 
 
 class IndexStored(Message, frozen=True):
@@ -149,7 +150,7 @@ class StoreChange(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + self.change.weight
+        return SMALL + weight_of_change(self.change)
 
 
 class ChangeStored(Message, frozen=True):

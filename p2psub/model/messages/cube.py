@@ -16,6 +16,7 @@ from p2psub.model.messages.base import SMALL, Lane, Message
 from p2psub.model.places import ENTRY_BYTES, Entry
 from p2psub.model.reasons import SplitRefusal
 from p2psub.model.ways import WAYS_TOLD_MAX, WayTo
+from p2psub.model.weights import weight_of_changes
 
 
 class CubeHeartbeat(Message, frozen=True):
@@ -66,7 +67,7 @@ class ChangeBatch(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return SMALL + LOG_BYTES * len(self.vector) + sum([change.weight for change in self.changes])
+        return SMALL + LOG_BYTES * len(self.vector) + weight_of_changes(self.changes)
 
 
 class WayNews(Message, frozen=True):

@@ -7,18 +7,20 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import msgspec
 
+from p2psub.model.ages import older
 from p2psub.model.bids import PRICE_ONE, Bid, BidSum, Span
 from p2psub.model.changes import Vector
-from p2psub.model.content import Age, older
+from p2psub.model.content import Age
 from p2psub.model.ids import ClusterId, Contact, EventId, Key, Natural, Process, SubscriptionId
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import HEAD, ClusterBids, Lane, Message
 from p2psub.model.outcomes import Missed, Outcome
-from p2psub.model.parcels import Bitmap, Parcel, ParcelId, measured
+from p2psub.model.parcels import Bitmap, Parcel, ParcelId
 from p2psub.model.place_sets import from_bitmap, to_bitmap
 from p2psub.model.places import TableVersion
 from p2psub.model.reasons import Reason
 from p2psub.model.seals import BATCH_MAX, LEAF_WEIGHT, Leaf
+from p2psub.model.weights import weight_of_owed, weight_of_parcel
 
 
 class Predecessor(NamedTuple):
@@ -43,7 +45,7 @@ class Publish(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return HEAD + self.parcel.weight + (measured(self.after) if self.after else 0)
+        return HEAD + (weight_of_parcel(self.parcel, self.after) if self.after else weight_of_parcel(self.parcel))
 
     @property
     def is_sent_late(self) -> bool:
@@ -119,11 +121,6 @@ class OwedParcel(msgspec.Struct, frozen=True, array_like=True):
     def id(self) -> OwedParcelId:
         return OwedParcelId(self.parcel.id, self.matches)
 
-    @property
-    def weight(self) -> int:
-        beside = (self.matches, self.age_us, self.owed, self.matched, self.vector, self.publisher)
-        return self.parcel.weight + measured(beside)
-
     def aged(self, by_us: int) -> OwedParcel:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))
 
@@ -163,7 +160,7 @@ class StoreCopy(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return HEAD + len(self.cluster) + sum([owed_parcel.weight for owed_parcel in self.owed_parcels])
+        return HEAD + len(self.cluster) + sum([weight_of_owed(one) for one in self.owed_parcels])
 
     def aged(self, by_us: int) -> StoreCopy:
         return StoreCopy(self.cluster, tuple(owed_parcel.aged(by_us) for owed_parcel in self.owed_parcels))
@@ -283,7 +280,7 @@ class Route(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return HEAD + measured((self.wants, self.missed, self.owner)) + self.parcel.weight
+        return HEAD + weight_of_parcel(self.parcel, (self.wants, self.missed, self.owner))
 
     @property
     def bid_sums(self) -> tuple[ClusterBids, ...]:
@@ -335,7 +332,7 @@ class Deliver(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return HEAD + measured((self.wants, self.missed, self.owner, self.bids)) + self.parcel.weight
+        return HEAD + weight_of_parcel(self.parcel, (self.wants, self.missed, self.owner, self.bids))
 
     @property
     def bid_sums(self) -> tuple[ClusterBids, ...]:
@@ -378,7 +375,7 @@ class ParcelToOwner(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return HEAD + LEAF_WEIGHT * len(self.leaves) + self.parcel.weight
+        return HEAD + LEAF_WEIGHT * len(self.leaves) + weight_of_parcel(self.parcel)
 
     def aged(self, by_us: int) -> ParcelToOwner:
         return ParcelToOwner(self.parcel, self.leaves, older(self.age_us, by_us))

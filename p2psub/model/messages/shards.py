@@ -6,14 +6,16 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
+from p2psub.model.ages import older
 from p2psub.model.changes import Vector
-from p2psub.model.content import Age, Event, older
+from p2psub.model.content import Age, Event
 from p2psub.model.ids import ClusterId, Natural
 from p2psub.model.instants import Micros
 from p2psub.model.messages.base import HEAD, Lane, Message
 from p2psub.model.messages.pubsub import Obligation
-from p2psub.model.parcels import Parcel, weight_of_events
+from p2psub.model.parcels import Parcel
 from p2psub.model.seals import BATCH_MAX, LEAF_WEIGHT, Leaf
+from p2psub.model.weights import weight_of_events, weight_of_parcel
 
 
 class MatchRequest(Message, frozen=True):
@@ -55,7 +57,7 @@ class ParcelToShard(Message, frozen=True):
 
     @property
     def weight(self) -> int:
-        return HEAD + len(self.cluster) + LEAF_WEIGHT * len(self.leaves) + self.parcel.weight
+        return HEAD + len(self.cluster) + LEAF_WEIGHT * len(self.leaves) + weight_of_parcel(self.parcel)
 
     def aged(self, by_us: int) -> ParcelToShard:
         return msgspec.structs.replace(self, age_us=older(self.age_us, by_us))

@@ -9,6 +9,7 @@ import msgspec
 from p2psub.model.content import Event, Guarantee, Moment, Value
 from p2psub.model.digests import content_hash
 from p2psub.model.ids import EventId, NodeId
+from p2psub.model.parcel_parts import is_sound
 from p2psub.model.parcels import Parcel
 from p2psub.parcels.sealer import Sealer
 from p2psub.parcels.shipment import Shipment
@@ -73,4 +74,4 @@ def leaves_of(parcel: Parcel) -> list[bytes]:
 
 def is_genuine(parcel: Parcel, sealer: Sealer = SEALING) -> bool:
     """Whether a node would take a parcel: sound, as its publisher made it, on topics that it may publish."""
-    return parcel.is_sound() and sealer.is_genuine(parcel, leaves_of(parcel))
+    return is_sound(parcel) and sealer.is_genuine(parcel, leaves_of(parcel))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from p2psub.config import PubSubConfig
 from p2psub.model.ids import key_of_topic
 from p2psub.model.messages.pubsub import Acknowledge, Acknowledged, NotOwner, Publish
+from p2psub.model.parcel_parts import is_sound
 from p2psub.model.parcels import ParcelId
 from p2psub.model.reasons import Reason
 from tests.unit.bench import (
@@ -51,7 +52,7 @@ def test_ids_of_a_parcel_are_in_a_row_and_in_the_order_of_publishing() -> None:
         (NEW_OWNER, 3, [6]),
         (OWNER, 4, [7]),
     ]
-    assert all(publish.parcel.is_sound() for _, publish in said)
+    assert all(is_sound(publish.parcel) for _, publish in said)
     acknowledge(publisher)
     told = [(command, outcome.event.sequence) for command, outcome in publisher.replies()]
     assert told == [(1, 1), (4, 2), (5, 3)]
