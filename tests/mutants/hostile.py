@@ -395,6 +395,17 @@ CUBE_IS_SLOW = Scenario(
 )
 """The link between two clusters is offered more than it carries, in events of more than a second each."""
 
+RING_IS_SLOW = replace(
+    CUBE_IS_SLOW,
+    clusters=1,
+    members=4,
+    bandwidth=16_000,
+    cube_bandwidths=(),
+    cube_loads=(),
+    load=replace(CUBE_IS_SLOW.load, events_per_second=1.3),
+)
+"""All links of a ring are offered nearly what they carry, in the same events."""
+
 CUBE_IS_SLOW_FOR_DEADLINES = replace(
     CUBE_IS_SLOW, cube_loads=(0.6,), load=replace(CUBE_IS_SLOW.load, priced_share=1.0, timed_share=0.3)
 )

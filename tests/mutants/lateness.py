@@ -63,7 +63,7 @@ def believes_an_old_least(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(link_clocks_module, "_RISE_US", 0)
 
 
-@mutant("S18", on=CUBE_IS_CROWDED_AND_LOSSY, first=(10, 3))
+@mutant("S18", on=CUBE_IS_CROWDED_AND_LOSSY, first=(20, 39))
 def answers_for_what_was_sent(patch: pytest.MonkeyPatch) -> None:
     """Rule: nobody answers in the stead of a receiver that may have had it. Here a repetition is as good as a first."""
     patch.setattr(EventCast, "is_repeated", False)

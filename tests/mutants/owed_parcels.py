@@ -55,7 +55,7 @@ def acknowledges_before_replication(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OwedParcels, "replicate", lambda self, held: setattr(held, "kept_tick", self._step.tick))
 
 
-@mutant("S1", "S5", on=KEYS_MOVE_IN_BURSTS, first=4)
+@mutant("S1", "S5", on=KEYS_MOVE_IN_BURSTS, first=6)
 def takes_foreign_keys_of_a_parcel(patch: pytest.MonkeyPatch) -> None:
     """Rule: an owner takes the part of a parcel whose keys it serves. Here it takes all if any is its own."""
     of_ours = Intake._places_of_ours

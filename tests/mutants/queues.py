@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2psub.model.transmission import Transmission
-from tests.mutants.hostile import CUBE_IS_SLOW
+from tests.mutants.hostile import CUBE_IS_SLOW, RING_IS_SLOW
 from tests.mutants.mutant import mutant
 
 
@@ -15,7 +15,7 @@ def repeats_what_waits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Transmission, "wait", lambda self: None)
 
 
-@mutant("S1", "bound:discharge", on=CUBE_IS_SLOW)
+@mutant("S1", "bound:discharge", on=RING_IS_SLOW)
 def forgets_queue_time(patch: pytest.MonkeyPatch) -> None:
     """Rule: patience counts from when a message left. Here it counts from when its core asked to send it."""
 
