@@ -18,14 +18,16 @@ _Line = tuple[SubscriptionId, NodeId, str]
 def check_order(evidence: Evidence) -> Iterator[Finding]:
     """S6: earlier first; an event that comes late does so behind a gap, and only where more than processes broke.
 
-    There are two exceptions. The owners that retain what is replayed may hear of a subscription after it got newer
-    events. And what owed nothing leaves no copy: if its acknowledgement is lost and its owner dies, the next
-    one matches it against the subscriptions that have begun since.
+    There are three exceptions. The owners that retain what is replayed may hear of a subscription after it got newer
+    events. What owed nothing leaves no copy: if its acknowledgement is lost and its owner dies, the next one matches it
+    against the subscriptions that have begun since. And what was never acknowledged may have no copy either: its owner
+    comes back with it after its publisher has died.
     """
     is_whole = not evidence.faults.cuts and not evidence.faults.departures and not evidence.faults.pauses
     told: dict[SubscriptionId, int] = {}
     last: dict[_Line, _Position] = {}
-    lines, replayed, owed_nothing = _lines(evidence), _replayed(evidence), _owed_nothing(evidence)
+    lines, replayed = _lines(evidence), _replayed(evidence)
+    promised = {record.event for _, record in evidence.of(Kind.ACKNOWLEDGE)} - _owed_nothing(evidence)
     for at_us, record in evidence.of(Kind.GAP, Kind.DELIVER):
         subscription = record.subscription
         if subscription is None:
@@ -45,7 +47,7 @@ def check_order(evidence: Evidence) -> Iterator[Finding]:
             yield Finding("S6", "handed over after a later event of its publisher and topic", record, at_us)
         else:
             told[subscription] -= 1
-            if is_whole and (subscription, record.event) not in replayed and record.event not in owed_nothing:
+            if is_whole and record.event in promised and (subscription, record.event) not in replayed:
                 yield Finding("S6", "out of order, though no ring was cut and no member left", record, at_us)
     if is_whole and any(told.values()):
         yield Finding("S6", "a gap in the order that no late event follows")

@@ -40,13 +40,17 @@ def told(count: int, subscription: Subscription = ORDERED, reason: Reason = Reas
     return {"subscription": subscription.id, "count": count, "reason": reason}
 
 
-def run_of(*happenings: Event | dict[str, Any], subscription: Subscription = ORDERED) -> Evidence:
+def run_of(
+    *happenings: Event | dict[str, Any], subscription: Subscription = ORDERED, is_acknowledged: bool = True
+) -> Evidence:
     """Events that a subscription gets in this order, and the gaps that it is told between them."""
     trail = Trail()
     for record in (SUBSCRIPTION, ORDERED, ALSO_ORDERED):
         trail.add(11 * H, Kind.SUBSCRIBE, 3, subscription=record.id, subscribed=record)
     for given in [one for one in happenings if isinstance(one, Event)]:
         trail.add(20 * H, Kind.PUBLISH, 4, event=given.id, digest=content_hash(given), published=given)
+        if is_acknowledged:
+            trail.add(20 * H, Kind.ACKNOWLEDGE, 4, event=given.id, copies=3)
     for one in happenings:
         if isinstance(one, Event):
             trail.add(21 * H, Kind.DELIVER, 3, **deliver(one, subscription))
@@ -120,6 +124,12 @@ def test_what_owed_nothing_at_a_dead_owner_may_come_late_behind_a_gap(matched: i
     trail.add(20 * H, Kind.DISCHARGE, 2, event=SECOND.id, matched=matched)
     evidence.entries.extend(trail.entries)
     assert late(evidence) == found
+
+
+def test_what_was_never_acknowledged_may_come_late_behind_a_gap() -> None:
+    """Its owner may have died with the only copy, and come back with it; in silence it may not."""
+    assert late(calm(run_of(FIRST, THIRD, told(1), SECOND, is_acknowledged=False))) == []
+    assert late(calm(run_of(FIRST, THIRD, SECOND, is_acknowledged=False))) == [SECOND.id]
 
 
 @pytest.mark.parametrize(("began", "found"), [(19, [SECOND.id]), (20.5, [])], ids=["live", "past"])
